@@ -1,0 +1,185 @@
+//! What the run loop needs of a device API.
+
+use std::ptr::NonNull;
+
+use rpc_server::DeviceMemory;
+use thiserror::Error;
+
+/// Why a device did not do what it was asked.
+#[derive(Debug, Error)]
+pub enum DeviceError {
+    /// No driver, no device, or not the one that was asked for. Complete sentence.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The image was refused, by the driver or by its compiler. Says what it said.
+    #[error("{0}")]
+    Image(String),
+    /// The image lacks something that a run needs.
+    #[error("the image has no {0}")]
+    Missing(String),
+    /// A limit of the device is exceeded.
+    #[error("{what} {asked} is more than the {most} that {device} takes")]
+    Limit {
+        /// Which number, as the option that sets it.
+        what: &'static str,
+        /// What was asked for.
+        asked: u64,
+        /// The most the device takes.
+        most: u64,
+        /// The device's name.
+        device: String,
+    },
+    /// The program on the device did something illegal: the run ends with 134.
+    #[error("the program faulted on the device: {0}")]
+    Fault(String),
+    /// The device API failed in a call that has no better name.
+    #[error("{call} failed: {reason}")]
+    Api {
+        /// The API's function.
+        call: &'static str,
+        /// What it said.
+        reason: String,
+    },
+}
+
+/// What a device is.
+#[derive(Clone, Debug)]
+pub struct DeviceInfo {
+    /// Name for messages.
+    pub name: String,
+    /// Lanes of a warp.
+    pub lanes: u32,
+    /// Warps that can be resident at once: the default number of ports.
+    pub resident_warps: u32,
+    /// Most threads of a block.
+    pub max_threads: u32,
+    /// Most threads of a block in each dimension.
+    pub max_block: [u32; 3],
+    /// Most blocks of a grid in each dimension.
+    pub max_grid: [u32; 3],
+}
+
+/// How many threads run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// Blocks in x, y and z.
+    pub blocks: [u32; 3],
+    /// Threads of a block in x, y and z.
+    pub threads: [u32; 3],
+}
+
+impl Grid {
+    /// One thread.
+    pub const ONE: Self = Self { blocks: [1; 3], threads: [1; 3] };
+}
+
+/// A kernel of the image ABI with its arguments; addresses are the device's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// `_begin(argc, argv, envp)`
+    Begin {
+        /// Number of arguments.
+        argc: i32,
+        /// Array of `argc + 1` pointers.
+        argv: u64,
+        /// Array of pointers, null last.
+        envp: u64,
+    },
+    /// `_start(argc, argv, envp, ret)`
+    Start {
+        /// Number of arguments.
+        argc: i32,
+        /// Array of `argc + 1` pointers.
+        argv: u64,
+        /// Array of pointers, null last.
+        envp: u64,
+        /// An `i32` that every thread ORs its result into.
+        ret: u64,
+    },
+    /// `_end()`
+    End,
+}
+
+/// Zeroed, page-aligned memory that host and device both reach while a kernel runs. It belongs to
+/// its device and lives as long as that.
+#[derive(Clone, Copy, Debug)]
+pub struct SharedBuffer {
+    /// Where the host finds it.
+    pub host: NonNull<u8>,
+    /// Where the device finds it.
+    pub device: u64,
+    /// Bytes.
+    pub size: usize,
+}
+
+/// One device with at most one image loaded.
+///
+/// The run loop calls in this order: `load`, `read_global`, the allocations, `write_global`, then
+/// for each kernel `launch` and `finished` until it is. Methods take `&self`: handlers copy memory
+/// from other threads at the same time (through [`DeviceMemory`]).
+///
+/// Dropping a device frees everything and may block while a kernel runs: the run loop leaves the
+/// process instead when a kernel will not end.
+pub trait Device: DeviceMemory {
+    /// What this device is.
+    fn info(&self) -> &DeviceInfo;
+
+    /// Loads `image` and nothing lazily: no later call may need the driver to load code.
+    ///
+    /// # Errors
+    /// [`DeviceError::Image`] with the compiler's or driver's words.
+    fn load(&self, image: &[u8]) -> Result<(), DeviceError>;
+
+    /// Whether the loaded image has this kernel.
+    fn has_kernel(&self, kernel: &Kernel) -> bool;
+
+    /// Copies the global `name` of the image; `None` if there is none, an error if its size is not
+    /// `size`.
+    ///
+    /// # Errors
+    /// When the sizes differ or the device API fails.
+    fn read_global(&self, name: &str, size: usize) -> Result<Option<Vec<u8>>, DeviceError>;
+
+    /// Overwrites the start of the global `name` of the image.
+    ///
+    /// # Errors
+    /// When there is no such global, it is too small, or the device API fails.
+    fn write_global(&self, name: &str, bytes: &[u8]) -> Result<(), DeviceError>;
+
+    /// Memory that both sides reach.
+    ///
+    /// # Errors
+    /// When there is not enough.
+    fn allocate_shared(&self, size: usize) -> Result<SharedBuffer, DeviceError>;
+
+    /// Zeroed memory of the device itself, as its address.
+    ///
+    /// # Errors
+    /// When there is not enough.
+    fn allocate_private(&self, size: usize) -> Result<u64, DeviceError>;
+
+    /// Reserves the heap that [`DeviceMemory::allocate`] gives out.
+    ///
+    /// # Errors
+    /// When there is not enough.
+    fn reserve_heap(&self, size: u64) -> Result<(), DeviceError>;
+
+    /// Starts `kernel`; returns at once where the API allows it.
+    ///
+    /// # Errors
+    /// [`DeviceError::Limit`] for a grid that the device does not take, else what the API says.
+    fn launch(&self, kernel: &Kernel, grid: Grid) -> Result<(), DeviceError>;
+
+    /// Whether the kernel launched last has ended; never waits.
+    ///
+    /// # Errors
+    /// [`DeviceError::Fault`] when it ended by a fault.
+    fn finished(&self) -> Result<bool, DeviceError>;
+
+    /// Registers, stack, shared memory and so on of each kernel, a line each, for
+    /// `--print-resource-usage`.
+    ///
+    /// # Errors
+    /// When the device API fails.
+    fn resource_usage(&self) -> Result<Vec<String>, DeviceError>;
+}

@@ -1,0 +1,112 @@
+//! A region of this process's own, for servers' private state, the CPU device and tests.
+
+use core::marker::PhantomData;
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::sync::Arc;
+
+use crate::memory::Memory;
+use crate::raw::Raw;
+use crate::scope::Scope;
+
+/// A zeroed region that lives as long as its last handle.
+#[derive(Clone, Debug)]
+pub struct Heap<S> {
+    block: Arc<Block>,
+    scope: PhantomData<S>,
+}
+
+const ALIGNMENT: usize = 4096;
+
+#[derive(Debug)]
+struct Block {
+    base: *mut u8,
+    layout: Layout,
+}
+
+// SAFETY: the block is only an address to free; accesses go through `Raw`, which is `Send + Sync`.
+unsafe impl Send for Block {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Block {}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: `base` came from `alloc_zeroed` with this layout, and this is the last handle.
+        unsafe { dealloc(self.base, self.layout) };
+    }
+}
+
+impl<S: Scope> Heap<S> {
+    /// A region of `size` zero bytes, aligned to a page.
+    ///
+    /// # Panics
+    /// If `size` is larger than half the address space.
+    pub fn new(size: usize) -> Self {
+        let layout =
+            Layout::from_size_align(size.max(8), ALIGNMENT).expect("a size that can exist");
+        // SAFETY: the layout's size is not zero.
+        let base = unsafe { alloc_zeroed(layout) };
+        if base.is_null() {
+            handle_alloc_error(layout);
+        }
+        Self {
+            block: Arc::new(Block { base, layout }),
+            scope: PhantomData,
+        }
+    }
+
+    /// Where the region starts. It is valid as long as a handle exists.
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.block.base
+    }
+
+    /// Bytes of the region.
+    pub fn size(&self) -> usize {
+        self.block.layout.size()
+    }
+
+    /// The same region seen at another scope.
+    pub fn at_scope<T: Scope>(&self) -> Heap<T> {
+        Heap {
+            block: Arc::clone(&self.block),
+            scope: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    fn raw(&self) -> Raw<S> {
+        // SAFETY: the block is page-aligned and allocated while `self` is borrowed, which is
+        // longer than the handle is used; nothing else accesses it.
+        unsafe { Raw::new(self.block.base, self.block.layout.size()) }
+    }
+}
+
+macro_rules! forward {
+    ($($name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)?;)*) => {$(
+        #[inline(always)]
+        fn $name(&self, $($arg: $ty),*) $(-> $ret)? {
+            self.raw().$name($($arg),*)
+        }
+    )*};
+}
+
+impl<S: Scope> Memory for Heap<S> {
+    type Scope = S;
+
+    forward! {
+        load32(offset: usize) -> u32;
+        load64(offset: usize) -> u64;
+        store32(offset: usize, value: u32);
+        store64(offset: usize, value: u64);
+        fetch_add32(offset: usize, value: u32) -> u32;
+        fetch_or32_acquire(offset: usize, value: u32) -> u32;
+        fetch_or32(offset: usize, value: u32) -> u32;
+        fetch_and32_release(offset: usize, value: u32) -> u32;
+        fetch_and32(offset: usize, value: u32) -> u32;
+        fetch_and64_acq_rel(offset: usize, value: u64) -> u64;
+        compare_exchange64(offset: usize, current: u64, new: u64) -> u64;
+        acquire_fence();
+        release_fence();
+        read(offset: usize, into: &mut [u64]);
+        write(offset: usize, from: &[u64]);
+    }
+}

@@ -1,0 +1,52 @@
+//! Atomics, fences and copies at offsets of a region.
+
+use crate::scope::Scope;
+
+/// A region of memory that several agents access without references.
+///
+/// A value of this type is a handle: cloning it gives another one to the same region. Offsets are
+/// in bytes from the region's start and aligned to the size of the access; an access outside the
+/// region, or a misaligned one, panics on a host and traps on a GPU.
+///
+/// Atomic accesses are *relaxed* and at [`Memory::Scope`]; order comes from the two fences, so
+/// that each place that needs order says so. The locking read-modify-writes at the end carry their
+/// own, because on NVPTX an ordered atomic costs less than an atomic and a fence.
+pub trait Memory: Clone {
+    /// Whom the accesses reach.
+    type Scope: Scope;
+
+    /// Reads a word.
+    fn load32(&self, offset: usize) -> u32;
+    /// Reads a double word in one access.
+    fn load64(&self, offset: usize) -> u64;
+    /// Writes a word.
+    fn store32(&self, offset: usize, value: u32);
+    /// Writes a double word in one access.
+    fn store64(&self, offset: usize, value: u64);
+    /// Adds to a word, wrapping; returns what was there.
+    fn fetch_add32(&self, offset: usize, value: u32) -> u32;
+
+    /// Ors into a word with *acquire* order; returns what was there.
+    fn fetch_or32_acquire(&self, offset: usize, value: u32) -> u32;
+    /// Ors into a word, relaxed; returns what was there.
+    fn fetch_or32(&self, offset: usize, value: u32) -> u32;
+    /// Ands into a word with *release* order; returns what was there.
+    fn fetch_and32_release(&self, offset: usize, value: u32) -> u32;
+    /// Ands into a word, relaxed; returns what was there.
+    fn fetch_and32(&self, offset: usize, value: u32) -> u32;
+    /// Ands into a double word with *acquire and release* order; returns what was there.
+    fn fetch_and64_acq_rel(&self, offset: usize, value: u64) -> u64;
+    /// Replaces the double word `current` by `new`, relaxed; returns what was there.
+    fn compare_exchange64(&self, offset: usize, current: u64, new: u64) -> u64;
+
+    /// No later access moves before this fence past a relaxed load that precedes it.
+    fn acquire_fence(&self);
+    /// No earlier access moves behind this fence past a relaxed store that follows it.
+    fn release_fence(&self);
+
+    /// Copies plain data out; the protocol says that nobody writes it meanwhile, and if somebody
+    /// does, the copy holds arbitrary bytes and nothing else happens.
+    fn read(&self, offset: usize, into: &mut [u64]);
+    /// Copies plain data in; the same holds for whoever reads it meanwhile.
+    fn write(&self, offset: usize, from: &[u64]);
+}

@@ -1,0 +1,154 @@
+//! A region made of loom's cells, for models of what is built on [`Memory`].
+//!
+//! loom's atomics are larger than real ones, so a region lists its cells: those that are accessed
+//! atomically, and the plain words, where loom reports every access that is not ordered.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::vec::Vec;
+
+use core::marker::PhantomData;
+
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use loom::sync::atomic::{AtomicU32, AtomicU64, fence};
+
+use crate::memory::Memory;
+use crate::scope::Scope;
+
+/// A region of loom's cells.
+#[derive(Debug)]
+pub struct Model<S> {
+    cells: Arc<Cells>,
+    scope: PhantomData<S>,
+}
+
+impl<S> Clone for Model<S> {
+    fn clone(&self) -> Self {
+        Self {
+            cells: Arc::clone(&self.cells),
+            scope: PhantomData,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Cells {
+    words: HashMap<usize, AtomicU32>,
+    doubles: HashMap<usize, AtomicU64>,
+    plain: HashMap<usize, UnsafeCell<u64>>,
+}
+
+// SAFETY: loom's `UnsafeCell` is what keeps this from being `Sync`, and it checks each access.
+unsafe impl Sync for Cells {}
+// SAFETY: as for `Sync`.
+unsafe impl Send for Cells {}
+
+impl<S: Scope> Model<S> {
+    /// A region of zeros with atomic words and double words and plain words at these offsets.
+    pub fn new(words: &[usize], doubles: &[usize], plain: &[usize]) -> Self {
+        let cells = Cells {
+            words: words
+                .iter()
+                .map(|&offset| (offset, AtomicU32::new(0)))
+                .collect(),
+            doubles: doubles
+                .iter()
+                .map(|&offset| (offset, AtomicU64::new(0)))
+                .collect(),
+            plain: plain
+                .iter()
+                .map(|&offset| (offset, UnsafeCell::new(0)))
+                .collect(),
+        };
+        Self {
+            cells: Arc::new(cells),
+            scope: PhantomData,
+        }
+    }
+
+    fn word(&self, offset: usize) -> &AtomicU32 {
+        self.cells
+            .words
+            .get(&offset)
+            .unwrap_or_else(|| panic!("no word at {offset:#x}"))
+    }
+
+    fn double(&self, offset: usize) -> &AtomicU64 {
+        self.cells
+            .doubles
+            .get(&offset)
+            .unwrap_or_else(|| panic!("no double word at {offset:#x}"))
+    }
+
+    fn plain(&self, offset: usize, count: usize) -> Vec<&UnsafeCell<u64>> {
+        (0..count)
+            .map(|i| {
+                let at = offset + i * 8;
+                self.cells
+                    .plain
+                    .get(&at)
+                    .unwrap_or_else(|| panic!("no plain word at {at:#x}"))
+            })
+            .collect()
+    }
+}
+
+impl<S: Scope> Memory for Model<S> {
+    type Scope = S;
+
+    fn load32(&self, offset: usize) -> u32 {
+        self.word(offset).load(Relaxed)
+    }
+    fn load64(&self, offset: usize) -> u64 {
+        self.double(offset).load(Relaxed)
+    }
+    fn store32(&self, offset: usize, value: u32) {
+        self.word(offset).store(value, Relaxed);
+    }
+    fn store64(&self, offset: usize, value: u64) {
+        self.double(offset).store(value, Relaxed);
+    }
+    fn fetch_add32(&self, offset: usize, value: u32) -> u32 {
+        self.word(offset).fetch_add(value, Relaxed)
+    }
+    fn fetch_or32_acquire(&self, offset: usize, value: u32) -> u32 {
+        self.word(offset).fetch_or(value, Acquire)
+    }
+    fn fetch_or32(&self, offset: usize, value: u32) -> u32 {
+        self.word(offset).fetch_or(value, Relaxed)
+    }
+    fn fetch_and32_release(&self, offset: usize, value: u32) -> u32 {
+        self.word(offset).fetch_and(value, Release)
+    }
+    fn fetch_and32(&self, offset: usize, value: u32) -> u32 {
+        self.word(offset).fetch_and(value, Relaxed)
+    }
+    fn fetch_and64_acq_rel(&self, offset: usize, value: u64) -> u64 {
+        self.double(offset).fetch_and(value, AcqRel)
+    }
+    fn compare_exchange64(&self, offset: usize, current: u64, new: u64) -> u64 {
+        self.double(offset)
+            .compare_exchange(current, new, Relaxed, Relaxed)
+            .unwrap_or_else(|found| found)
+    }
+    fn acquire_fence(&self) {
+        fence(Acquire);
+    }
+    fn release_fence(&self) {
+        fence(Release);
+    }
+    fn read(&self, offset: usize, into: &mut [u64]) {
+        for (cell, word) in self.plain(offset, into.len()).into_iter().zip(into) {
+            // SAFETY: the pointer is loom's and valid; loom fails the model if a write is not
+            // ordered before this read.
+            *word = cell.with(|value| unsafe { *value });
+        }
+    }
+    fn write(&self, offset: usize, from: &[u64]) {
+        for (cell, word) in self.plain(offset, from.len()).into_iter().zip(from) {
+            // SAFETY: as in `read`, for any access that is not ordered before this write.
+            cell.with_mut(|value| unsafe { *value = *word });
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! A region given by its address.
+
+use core::marker::PhantomData;
+
+use crate::memory::Memory;
+use crate::scope::Scope;
+
+#[cfg(not(target_arch = "nvptx64"))]
+#[path = "raw/core_atomics.rs"]
+mod target;
+#[cfg(target_arch = "nvptx64")]
+#[path = "raw/nvptx.rs"]
+mod target;
+
+/// Memory at an address, as any agent that can reach it sees it.
+///
+/// No reference into the region is ever made: each access is an atomic instruction or a volatile
+/// one on a raw pointer, since the other side may write at any time.
+#[derive(Debug)]
+pub struct Raw<S> {
+    base: *mut u8,
+    size: usize,
+    scope: PhantomData<S>,
+}
+
+impl<S> Clone for Raw<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for Raw<S> {}
+
+// SAFETY: `new`'s caller promises that the region may be accessed from any thread through this
+// type; the accesses are atomic, or volatile copies of data whose ownership the protocol passes
+// on with fences.
+unsafe impl<S> Send for Raw<S> {}
+// SAFETY: as for `Send`; no method hands out a reference into the region.
+unsafe impl<S> Sync for Raw<S> {}
+
+impl<S: Scope> Raw<S> {
+    /// The region of `size` bytes at `base`.
+    ///
+    /// # Safety
+    /// `base` is aligned to 8 bytes, and the region stays allocated, readable and writable for as
+    /// long as this handle or a copy of it is used. While it is used, the region is accessed only
+    /// through handles like this one, or by other agents that reach the same memory.
+    pub const unsafe fn new(base: *mut u8, size: usize) -> Self {
+        Self {
+            base,
+            size,
+            scope: PhantomData,
+        }
+    }
+
+    /// Bytes of the region.
+    pub const fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The address of `bytes` bytes at `offset`, checked.
+    #[inline(always)]
+    fn at<T>(&self, offset: usize, count: usize) -> *mut T {
+        let bytes = count * size_of::<T>();
+        let inside = offset <= self.size && bytes <= self.size - offset;
+        if !inside || !offset.is_multiple_of(size_of::<T>()) {
+            target::out_of_bounds(offset, bytes, self.size);
+        }
+        // SAFETY: `offset` lies within the region, which is one allocation by `new`'s contract.
+        unsafe { self.base.add(offset).cast() }
+    }
+}
+
+/// Forwards to the target's instruction with a checked address.
+macro_rules! forward {
+    ($($name:ident($($arg:ident: $ty:ty),*) -> $ret:ty, $cell:ty;)*) => {$(
+        #[inline(always)]
+        fn $name(&self, offset: usize, $($arg: $ty),*) -> $ret {
+            let address = self.at::<$cell>(offset, 1);
+            // SAFETY: `at` checked that the cell lies in the region and is aligned; by `new`'s
+            // contract the region is allocated and everybody accesses it atomically.
+            unsafe { target::$name::<S>(address, $($arg),*) }
+        }
+    )*};
+}
+
+impl<S: Scope> Memory for Raw<S> {
+    type Scope = S;
+
+    forward! {
+        load32() -> u32, u32;
+        load64() -> u64, u64;
+        store32(value: u32) -> (), u32;
+        store64(value: u64) -> (), u64;
+        fetch_add32(value: u32) -> u32, u32;
+        fetch_or32_acquire(value: u32) -> u32, u32;
+        fetch_or32(value: u32) -> u32, u32;
+        fetch_and32_release(value: u32) -> u32, u32;
+        fetch_and32(value: u32) -> u32, u32;
+        fetch_and64_acq_rel(value: u64) -> u64, u64;
+        compare_exchange64(current: u64, new: u64) -> u64, u64;
+    }
+
+    #[inline(always)]
+    fn acquire_fence(&self) {
+        target::acquire_fence::<S>();
+    }
+
+    #[inline(always)]
+    fn release_fence(&self) {
+        target::release_fence::<S>();
+    }
+
+    #[inline(always)]
+    fn read(&self, offset: usize, into: &mut [u64]) {
+        let from = self.at::<u64>(offset, into.len());
+        for (i, word) in into.iter_mut().enumerate() {
+            // SAFETY: `at` checked the whole range. The access is volatile: a value that another
+            // agent writes meanwhile is arbitrary, and any bits are a `u64`.
+            *word = unsafe { from.add(i).read_volatile() };
+        }
+    }
+
+    #[inline(always)]
+    fn write(&self, offset: usize, from: &[u64]) {
+        let to = self.at::<u64>(offset, from.len());
+        for (i, word) in from.iter().enumerate() {
+            // SAFETY: `at` checked the whole range; the access is volatile, as in `read`.
+            unsafe { to.add(i).write_volatile(*word) };
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! x86-64, AMDGPU and every other target whose `core` atomics do what they say.
+//!
+//! AMDGPU: `core` has no scopes, its accesses are at system scope, which includes the device's.
+//! x86-64: a host thread's accesses reach every agent (assumption A1).
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicU32, AtomicU64, fence};
+
+/// Ends on an access outside the region.
+#[cold]
+#[inline(never)]
+pub(super) fn out_of_bounds(offset: usize, bytes: usize, size: usize) -> ! {
+    #[cfg(target_arch = "amdgpu")]
+    {
+        // Not a panic: the panic handler would use the region.
+        let _ = (offset, bytes, size);
+        core::arch::amdgpu::endpgm()
+    }
+    #[cfg(not(target_arch = "amdgpu"))]
+    panic!("{bytes} aligned bytes at offset {offset} do not lie in a region of {size} bytes")
+}
+
+macro_rules! atomic {
+    ($($name:ident($($arg:ident: $ty:ty),*) -> $ret:ty, $cell:ident: $plain:ty, $body:expr;)*) => {$(
+        /// # Safety
+        /// `address` is aligned and allocated, and all accesses to it are atomic.
+        #[inline(always)]
+        pub(super) unsafe fn $name<S>(address: *mut $plain, $($arg: $ty),*) -> $ret {
+            // SAFETY: the caller's promise is what `from_ptr` asks for; the reference is to an
+            // atomic and ends with this statement.
+            let cell = unsafe { $cell::from_ptr(address) };
+            let operation: fn(&$cell, $($ty),*) -> $ret = $body;
+            operation(cell, $($arg),*)
+        }
+    )*};
+}
+
+atomic! {
+    load32() -> u32, AtomicU32: u32, |c| c.load(Relaxed);
+    load64() -> u64, AtomicU64: u64, |c| c.load(Relaxed);
+    store32(value: u32) -> (), AtomicU32: u32, |c, v| c.store(v, Relaxed);
+    store64(value: u64) -> (), AtomicU64: u64, |c, v| c.store(v, Relaxed);
+    fetch_add32(value: u32) -> u32, AtomicU32: u32, |c, v| c.fetch_add(v, Relaxed);
+    fetch_or32_acquire(value: u32) -> u32, AtomicU32: u32, |c, v| c.fetch_or(v, Acquire);
+    fetch_or32(value: u32) -> u32, AtomicU32: u32, |c, v| c.fetch_or(v, Relaxed);
+    fetch_and32_release(value: u32) -> u32, AtomicU32: u32, |c, v| c.fetch_and(v, Release);
+    fetch_and32(value: u32) -> u32, AtomicU32: u32, |c, v| c.fetch_and(v, Relaxed);
+    fetch_and64_acq_rel(value: u64) -> u64, AtomicU64: u64, |c, v| c.fetch_and(v, AcqRel);
+    compare_exchange64(current: u64, new: u64) -> u64, AtomicU64: u64,
+        |c, old, new| c.compare_exchange(old, new, Relaxed, Relaxed).unwrap_or_else(|found| found);
+}
+
+#[inline(always)]
+pub(super) fn acquire_fence<S>() {
+    fence(Acquire);
+}
+
+#[inline(always)]
+pub(super) fn release_fence<S>() {
+    fence(Release);
+}

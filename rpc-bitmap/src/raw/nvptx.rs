@@ -1,0 +1,104 @@
+//! NVIDIA: every atomic and fence is written out, with its ordering and scope.
+//!
+//! `core`'s read-modify-writes come out relaxed at gpu scope whatever was asked, and its fences at
+//! system scope. The marks behind the fences are for the check of the PTX (`cargo xtask
+//! check-ptx`): a system-scope fence that carries no mark came from somewhere else.
+
+use core::arch::asm;
+
+use crate::scope::Scope;
+
+/// Ends on an access outside the region. Not a panic: the panic handler would use the region.
+#[cold]
+#[inline(never)]
+pub(super) fn out_of_bounds(_: usize, _: usize, _: usize) -> ! {
+    // SAFETY: `trap` ends the kernel; control does not come back.
+    unsafe { asm!("trap;", options(noreturn, nostack)) }
+}
+
+/// One instruction at either scope.
+macro_rules! scoped {
+    ($($name:ident($($arg:ident: $ty:ty),*) -> $ret:ty, $reg:ident, $instruction:literal, $kind:literal;)*) => {$(
+        /// # Safety
+        /// `address` is aligned and allocated, and all accesses to it are atomic.
+        #[inline(always)]
+        pub(super) unsafe fn $name<S: Scope>(address: *mut $ret, $($arg: $ty),*) -> $ret {
+            let result: $ret;
+            // SAFETY: the caller vouches for the address; the instruction has no other effect.
+            unsafe {
+                if S::SYSTEM {
+                    asm!(
+                        concat!($instruction, ".sys.", $kind, " {result}, [{address}]", $(", {", stringify!($arg), "}",)* ";"),
+                        address = in(reg64) address, $($arg = in($reg) $arg,)*
+                        result = out($reg) result, options(nostack)
+                    );
+                } else {
+                    asm!(
+                        concat!($instruction, ".gpu.", $kind, " {result}, [{address}]", $(", {", stringify!($arg), "}",)* ";"),
+                        address = in(reg64) address, $($arg = in($reg) $arg,)*
+                        result = out($reg) result, options(nostack)
+                    );
+                }
+            }
+            result
+        }
+    )*};
+}
+
+scoped! {
+    load32() -> u32, reg32, "ld.relaxed", "u32";
+    load64() -> u64, reg64, "ld.relaxed", "u64";
+    fetch_add32(value: u32) -> u32, reg32, "atom.relaxed", "add.u32";
+    fetch_or32_acquire(value: u32) -> u32, reg32, "atom.acquire", "or.b32";
+    fetch_or32(value: u32) -> u32, reg32, "atom.relaxed", "or.b32";
+    fetch_and32_release(value: u32) -> u32, reg32, "atom.release", "and.b32";
+    fetch_and32(value: u32) -> u32, reg32, "atom.relaxed", "and.b32";
+    fetch_and64_acq_rel(value: u64) -> u64, reg64, "atom.acq_rel", "and.b64";
+    compare_exchange64(current: u64, new: u64) -> u64, reg64, "atom.relaxed", "cas.b64";
+}
+
+macro_rules! store {
+    ($($name:ident, $ty:ty, $reg:ident, $kind:literal;)*) => {$(
+        /// # Safety
+        /// `address` is aligned and allocated, and all accesses to it are atomic.
+        #[inline(always)]
+        pub(super) unsafe fn $name<S: Scope>(address: *mut $ty, value: $ty) {
+            // SAFETY: the caller vouches for the address; the instruction has no other effect.
+            unsafe {
+                if S::SYSTEM {
+                    asm!(concat!("st.relaxed.sys.", $kind, " [{}], {};"), in(reg64) address, in($reg) value, options(nostack));
+                } else {
+                    asm!(concat!("st.relaxed.gpu.", $kind, " [{}], {};"), in(reg64) address, in($reg) value, options(nostack));
+                }
+            }
+        }
+    )*};
+}
+
+store! {
+    store32, u32, reg32, "u32";
+    store64, u64, reg64, "u64";
+}
+
+/// PTX has one fence for acquire and release.
+#[inline(always)]
+fn fence<S: Scope>() {
+    // SAFETY: a fence touches no memory; without `nomem` the compiler moves nothing across it.
+    unsafe {
+        if S::SYSTEM {
+            asm!("fence.acq_rel.sys; // gpurpc:system", options(nostack));
+        } else {
+            asm!("fence.acq_rel.gpu; // gpurpc:device", options(nostack));
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) fn acquire_fence<S: Scope>() {
+    fence::<S>();
+}
+
+#[inline(always)]
+pub(super) fn release_fence<S: Scope>() {
+    fence::<S>();
+}

@@ -1,0 +1,149 @@
+//! What a call asks for.
+//!
+//! An opcode is a `u32`: `0x6300_0000 + n` for the built-in services (the numbers of LLVM's libc,
+//! then ours), `0x7500_0000 + n` with `n < 0x4000` for those of a program. A layout with room for
+//! 16 bits only carries the *compact form*: `n` for a built-in one, `0x4000 | n` for a user's.
+
+use core::fmt;
+
+use bytemuck::{Pod, Zeroable};
+
+/// Base of the built-in opcodes: the letter `c` in the top byte.
+pub const BUILTIN_BASE: u32 = 0x6300_0000;
+/// Base of the user opcodes: the letter `u` in the top byte.
+pub const USER_BASE: u32 = 0x7500_0000;
+/// How many user opcodes there are.
+pub const USER_COUNT: u16 = 0x4000;
+
+const USER_COMPACT: u16 = 0x4000;
+
+/// What a call asks for; any `u32` is representable, since the wire may carry any.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Opcode(pub u32);
+
+impl Opcode {
+    /// Does nothing; no reply.
+    pub const NOOP: Self = Self::builtin(0);
+    /// Ends the program: send, acknowledgement, then the status as `i32` in the first word.
+    pub const EXIT: Self = Self::builtin(1);
+    /// Writes a message to standard output; the reply's first word counts the bytes written.
+    pub const WRITE_TO_STDOUT: Self = Self::builtin(2);
+    /// Writes a message to standard error; the reply's first word counts the bytes written.
+    pub const WRITE_TO_STDERR: Self = Self::builtin(3);
+    /// Allocates device memory: size in bytes -> device address, 0 on failure.
+    pub const MALLOC: Self = Self::builtin(10);
+    /// Frees device memory; no reply.
+    pub const FREE: Self = Self::builtin(11);
+    /// Ends the program as `abort` does.
+    pub const ABORT: Self = Self::builtin(13);
+    /// A part of a text that is printed whole: stream header of a [`PrintPart`](crate::stream::PrintPart).
+    pub const PRINT_PART: Self = Self::builtin(0x100);
+    /// Ends the program after a panic: a message, printed to standard error.
+    pub const PANIC: Self = Self::builtin(0x101);
+    /// Adds one to the first word.
+    pub const TEST_INCREMENT: Self = Self::builtin(0x8000);
+    /// Sends a message back as it came.
+    pub const TEST_STREAM: Self = Self::builtin(0x8002);
+
+    /// The built-in opcode number `n`.
+    ///
+    /// # Panics
+    /// If `n` is in `0x4000..0x8000`, where the compact form keeps the user opcodes: at compile
+    /// time for a constant.
+    pub const fn builtin(n: u16) -> Self {
+        assert!(
+            n & 0xC000 != USER_COMPACT,
+            "built-in opcodes are below 0x4000 or from 0x8000 on"
+        );
+        Self(BUILTIN_BASE + n as u32)
+    }
+
+    /// The user opcode number `n`.
+    ///
+    /// # Panics
+    /// If `n` is not below [`USER_COUNT`]: at compile time for a constant.
+    pub const fn user(n: u16) -> Self {
+        assert!(n < USER_COUNT, "user opcodes are below 0x4000");
+        Self(USER_BASE + n as u32)
+    }
+
+    /// The 16-bit form, or `None` if this opcode has none.
+    pub const fn compact(self) -> Option<u16> {
+        let n = (self.0 & 0xFFFF) as u16;
+        match self.0 & 0xFFFF_0000 {
+            BUILTIN_BASE if n & 0xC000 != USER_COMPACT => Some(n),
+            USER_BASE if n < USER_COUNT => Some(USER_COMPACT | n),
+            _ => None,
+        }
+    }
+
+    /// The opcode whose 16-bit form is `compact`.
+    pub const fn from_compact(compact: u16) -> Self {
+        if compact & 0xC000 == USER_COMPACT {
+            Self(USER_BASE + (compact & !USER_COMPACT) as u32)
+        } else {
+            Self(BUILTIN_BASE + compact as u32)
+        }
+    }
+
+    /// The name of a built-in opcode.
+    pub const fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::NOOP => "noop",
+            Self::EXIT => "exit",
+            Self::WRITE_TO_STDOUT => "write_to_stdout",
+            Self::WRITE_TO_STDERR => "write_to_stderr",
+            Self::MALLOC => "malloc",
+            Self::FREE => "free",
+            Self::ABORT => "abort",
+            Self::PRINT_PART => "print_part",
+            Self::PANIC => "panic",
+            Self::TEST_INCREMENT => "test_increment",
+            Self::TEST_STREAM => "test_stream",
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Opcode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.pad(name),
+            None => write!(f, "{self:?}"),
+        }
+    }
+}
+
+impl fmt::Debug for Opcode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#010x}", self.0)
+    }
+}
+
+const _: () = assert!(size_of::<Opcode>() == 4 && align_of::<Opcode>() == 4);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_compact_form_comes_back() {
+        for compact in 0..=u16::MAX {
+            assert_eq!(Opcode::from_compact(compact).compact(), Some(compact));
+        }
+    }
+
+    #[test]
+    fn opcodes_without_a_compact_form_say_so() {
+        for opcode in [
+            0,
+            BUILTIN_BASE + 0x4000,
+            BUILTIN_BASE + 0x1_0000,
+            USER_BASE + 0x4000,
+            !0,
+        ] {
+            assert_eq!(Opcode(opcode).compact(), None);
+        }
+    }
+}
