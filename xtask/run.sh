@@ -1,0 +1,244 @@
+#!/usr/bin/env bash
+# Runs the bundled GPU programs on this machine. Needs bash, coreutils and an NVIDIA driver; no Rust.
+#
+#   run.sh gpu             the GPU suite: a line per check, then 'N passed, N failed'
+#   run.sh cpu             the same programs on the CPU device
+#   run.sh speed           time per call beside a bare flag ping-pong; load time of each image
+#   run.sh exec PROGRAM .. a program of bin/ (loader-nv, loader-cpu, gpurpc-top, pingpong), at most 120 s
+#   run.sh list            what is in the bundle
+#
+# LAYOUTS='line compact' and LIMIT=SECONDS (per program) can be set.
+set -u
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+limit=${LIMIT:-30}
+layouts=${LAYOUTS:-line compact}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0 skipped=0
+export FRANCE=Paris
+
+# The path of image $2 for layout $1.
+image() {
+    local folder=$here/images/$device
+    [ "$1" = compact ] && folder=$folder/compact
+    echo "$folder/$2.$extension"
+}
+
+# Every program runs under a time limit: a GPU program that hangs must not take the machine with it.
+bounded() { timeout -k 5 "$limit" "$@" </dev/null; }
+
+now() { date +%s%N; }
+ms() { echo $((($2 - $1) / 1000000)); }
+
+pass() { passed=$((passed + 1)); echo "PASS $1"; }
+skip() { skipped=$((skipped + 1)); echo "SKIP $1"; }
+fail() {
+    failed=$((failed + 1))
+    echo "FAIL $1: $2"
+    for stream in out err; do
+        tail -n 4 "$work/$stream" 2>/dev/null | cut -c 1-300 | sed "s/^/       $stream| /"
+    done
+}
+
+# check NAME CODE TEST COMMAND...: runs COMMAND, wants exit code CODE and TEST (a function or
+# `true`) to hold of $work/out and $work/err.
+check() {
+    local name=$1 want=$2 test=$3 start code
+    shift 3
+    start=$(now)
+    bounded "$@" >"$work/out" 2>"$work/err"
+    code=$?
+    name="$name ($(ms "$start" "$(now)") ms)"
+    if [ "$code" != "$want" ]; then
+        fail "$name" "exit code $code, not $want"
+    elif ! $test; then
+        fail "$name" "exit code $code as wanted, but '$test' does not hold of the output"
+    else
+        pass "$name"
+    fi
+}
+
+# What is wanted of outputs.
+greets_all() {
+    [ "$(grep -cE '^hello from block [0-9]+ thread [0-9]+$' "$work/out")" = "$1" ] &&
+        [ "$(grep -E '^hello from' "$work/out" | sort -u | wc -l)" = "$1" ]
+}
+greets_one() { greets_all 1 && grep -q '^arg .*: a$' "$work/out" && grep -q '^arg .*: b$' "$work/out"; }
+greets_8448() { greets_all 8448 && [ "$(grep -vcE '^(hello from|arg [0-9]+:)' "$work/out")" = 0 ]; }
+says_paris() { grep -q Paris "$work/out"; }
+says_where() { grep -qE '\.rs:[0-9]+' "$work/err" && grep -qi 'index out of bounds' "$work/err"; }
+says_something() { [ -s "$work/out" ] || [ -s "$work/err" ]; }
+one_sentence() { [ "$(wc -l <"$work/err")" = 1 ] && [ ! -s "$work/out" ]; }
+
+# The programs of both devices, small.
+basics() {
+    local l=$1
+    check "$l hello" 0 greets_one "$loader" "$(image "$l" hello)" a b
+    check "$l args" 4 says_paris "$loader" "$(image "$l" args)" 1 2 3
+    check "$l exit 42" 42 true "$loader" "$(image "$l" exit)" 42
+    check "$l panic" 101 says_where "$loader" "$(image "$l" panic)"
+    check "$l unknown" 0 says_something "$loader" "$(image "$l" unknown)"
+    check "$l increment 100000, 1x1" 0 true "$loader" "$(image "$l" increment)" 100000
+    check "$l increment 2000, 8x16" 0 true "$loader" --blocks 8 --threads 16 "$(image "$l" increment)" 2000
+    check "$l diverge 100, 4x8" 0 true "$loader" --blocks 4 --threads 8 "$(image "$l" diverge)" 100
+    check "$l stream 300, 4x8" 0 true "$loader" --blocks 4 --threads 8 "$(image "$l" stream)" 300
+    check "$l gpurpc-top --once" 0 greets_one "$here/bin/gpurpc-top" --once "$(image "$l" hello)" a b
+}
+
+# The same at the size of a GPU.
+crowds() {
+    local l=$1 i
+    check "$l hello, 132x64" 0 greets_8448 "$loader" --blocks 132 --threads 64 "$(image "$l" hello)"
+    check "$l increment 1000, 264x128" 0 true "$loader" --blocks 264 --threads 128 "$(image "$l" increment)" 1000
+    check "$l increment 1000, 132x128 on 8 ports" 0 true \
+        "$loader" --ports 8 --blocks 132 --threads 128 "$(image "$l" increment)" 1000
+    for i in 1 2 3 4 5 6 7 8 9 10; do
+        check "$l diverge 20, 64x128, $i of 10" 0 true \
+            "$loader" --blocks 64 --threads 128 "$(image "$l" diverge)" 20
+    done
+    check "$l panic, 132 blocks" 101 says_where "$loader" --blocks 132 "$(image "$l" panic)"
+    check "$l exit 7, 132x64" 7 true "$loader" --blocks 132 --threads 64 "$(image "$l" exit)" 7
+    check "$l launch blocking" 0 true \
+        env CUDA_LAUNCH_BLOCKING=1 "$loader" --blocks 8 --threads 64 "$(image "$l" increment)" 100
+}
+
+# What must be refused with one sentence and 125.
+refusals() {
+    local hello
+    hello=$(image line hello)
+    : >"$work/empty"
+    echo "just text" >"$work/text"
+    check "refuses --threads 0" 125 one_sentence "$loader" --threads 0 "$hello"
+    check "refuses --threads 5000" 125 one_sentence "$loader" --threads 5000 "$hello"
+    check "refuses --blocks 4294967295" 125 one_sentence "$loader" --blocks 4294967295 "$hello"
+    check "refuses --frob" 125 one_sentence "$loader" --frob "$hello"
+    check "refuses a missing file" 125 one_sentence "$loader" "$work/missing"
+    check "refuses an empty file" 125 one_sentence "$loader" "$work/empty"
+    check "refuses a directory" 125 one_sentence "$loader" "$work"
+    check "refuses a text file" 125 one_sentence "$loader" "$work/text"
+}
+
+nv_refusals() {
+    sed 's/^.visible .entry _start/.visible .entri _start/' "$(image line hello)" >"$work/bad.ptx"
+    # The driver's own message about the syntax may follow ours.
+    check "refuses PTX with a syntax error" 125 says_something "$loader" "$work/bad.ptx"
+    check "no visible device" 125 one_sentence env CUDA_VISIBLE_DEVICES= "$loader" "$(image line hello)"
+    if command -v ldd >/dev/null && ldd "$loader" | grep -q libcuda; then
+        fail "no libcuda in ldd" "the loader is linked to it"
+    else
+        pass "no libcuda in ldd"
+    fi
+}
+
+sanitizer() {
+    local tool
+    tool=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer) || {
+        skip "compute-sanitizer (not installed)"
+        return
+    }
+    for l in $layouts; do
+        check "$l memcheck" 0 true "$tool" --tool memcheck --error-exitcode 99 \
+            "$loader" --blocks 2 --threads 64 "$(image "$l" increment)" 3
+    done
+}
+
+use_gpu() { device=nvptx64 extension=ptx loader=$here/bin/loader-nv; }
+use_cpu() { device=x86_64 extension=so loader=$here/bin/loader-cpu; }
+
+summary() {
+    if [ "$skipped" -gt 0 ]; then
+        echo "$passed passed, $failed failed, $skipped skipped"
+    else
+        echo "$passed passed, $failed failed"
+    fi
+    [ "$failed" = 0 ]
+}
+
+# Wall time in ms of one run, or "exit N" if that was not the wanted code.
+time_run() {
+    local want=$1 start code
+    shift
+    start=$(now)
+    bounded "$@" >"$work/out" 2>"$work/err"
+    code=$?
+    if [ "$code" = "$want" ]; then ms "$start" "$(now)"; else echo "exit $code"; fi
+}
+
+# Time per call: the difference of two runs, so that loading and launching do not count.
+call_time() {
+    local image=$1 few=20000 many=220000 short long
+    time_run 0 "$loader" "$image" "$few" >/dev/null # loads the image into the driver's cache
+    short=$(time_run 0 "$loader" "$image" "$few")
+    long=$(time_run 0 "$loader" "$image" "$many")
+    case "$short$long" in
+    *exit*) echo "failed ($short; $long)" ;;
+    *) echo "$(((long - short) * 1000 / ((many - few) / 1000))) ns" ;;
+    esac
+}
+
+speed() {
+    local l name want args cold warm
+    echo "== a bare flag ping-pong"
+    bounded "$here/bin/pingpong" || echo "pingpong failed with exit code $?"
+    echo "== increment, 1 block of 1 thread, per call"
+    for l in $layouts; do
+        printf '%-8s %s\n' "$l" "$(call_time "$(image "$l" increment)")"
+    done
+    echo "== ms from start to end of the loader with one thread: cold (driver's cache empty), warm"
+    for l in $layouts; do
+        while read -r name want args; do
+            mkdir -p "$work/cache"
+            # shellcheck disable=SC2086 # the arguments are words
+            cold=$(CUDA_CACHE_PATH=$work/cache time_run "$want" "$loader" "$(image "$l" "$name")" $args)
+            # shellcheck disable=SC2086
+            warm=$(CUDA_CACHE_PATH=$work/cache time_run "$want" "$loader" "$(image "$l" "$name")" $args)
+            rm -rf "$work/cache"
+            printf '%-8s %-10s %8s B  cold %s  warm %s\n' "$l" "$name" \
+                "$(wc -c <"$(image "$l" "$name")")" "$cold" "$warm"
+        done <<'PROGRAMS'
+hello 0
+args 1
+increment 0 1
+stream 0 1
+exit 0 0
+panic 101
+diverge 0 1
+unknown 0
+PROGRAMS
+    done
+}
+
+case "${1:-}" in
+gpu)
+    use_gpu
+    for l in $layouts; do basics "$l"; crowds "$l"; done
+    refusals
+    nv_refusals
+    sanitizer
+    summary
+    ;;
+cpu)
+    use_cpu
+    for l in $layouts; do basics "$l"; done
+    refusals
+    summary
+    ;;
+speed)
+    use_gpu
+    speed
+    ;;
+exec)
+    shift
+    [ $# -gt 0 ] && [ -x "$here/bin/$1" ] || { echo "run.sh exec: PROGRAM is one of:" && ls "$here/bin"; exit 125; }
+    program=$1
+    shift
+    cd "$here" && timeout -k 5 "${LIMIT:-120}" "bin/$program" "$@"
+    ;;
+list)
+    cd "$here" && find . -type f -printf '%10s %P\n' | sort -k 2
+    ;;
+*)
+    sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
+    exit 125
+    ;;
+esac

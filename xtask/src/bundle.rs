@@ -1,0 +1,145 @@
+//! Packs `dist/`: programs, images and `run.sh`, for a machine with a GPU driver and no Rust.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::process::{self, find_in_path, timed};
+use crate::target::{Layout, Target, image_path};
+use crate::workspace::Workspace;
+use crate::{ImagesArgs, images};
+
+/// The programs that go into `dist/bin/`, each with its path below cargo's release folder.
+const PROGRAMS: [(&str, &str); 4] = [
+    ("gpurpc-top", "gpurpc-top"),
+    ("loader-nv", "loader-nv"),
+    ("loader-cpu", "loader-cpu"),
+    ("pingpong", "examples/pingpong"),
+];
+
+/// The most that `dist/` may weigh: it is copied to other machines for every run there.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// The script that runs the suite there.
+const RUN_SH: &str = include_str!("../run.sh");
+
+/// Builds everything and packs it.
+pub(crate) fn bundle(workspace: &Workspace) -> Result<()> {
+    timed("images", || {
+        images::build(workspace, &ImagesArgs::default())
+    })?;
+    timed("programs", || {
+        let mut command = workspace.cargo();
+        command
+            .args(["build", "--release", "--bins"])
+            .args(workspace.locked());
+        command.args(["-p", "gpurpc-top", "-p", "loader-nv", "-p", "loader-cpu"]);
+        process::run(&mut command)?;
+        let mut command = workspace.cargo();
+        command
+            .args(["build", "--release"])
+            .args(workspace.locked());
+        process::run(command.args(["-p", "loader-nv", "--example", "pingpong"]))
+    })?;
+
+    let dist = workspace.root.join("dist");
+    if dist.exists() {
+        fs::remove_dir_all(&dist).context("cannot remove the old dist/")?;
+    }
+    let release = workspace.target_dir.join("release");
+    for (name, path) in PROGRAMS {
+        copy(&release.join(path), &dist.join("bin").join(name))?;
+        strip(&dist.join("bin").join(name))?;
+    }
+    for target in Target::ALL {
+        for layout in Layout::ALL {
+            for program in &workspace.programs {
+                let image = image_path(target, layout, &program.name);
+                copy(
+                    &workspace.images().join(&image),
+                    &dist.join("images").join(&image),
+                )?;
+            }
+        }
+    }
+    let script = dist.join("run.sh");
+    process::write_if_changed(&script, RUN_SH.as_bytes())?;
+    make_executable(&script)?;
+
+    let bytes = size(&dist)?;
+    println!(
+        "dist/: {} KiB; `dist/run.sh gpu` runs the suite on a GPU",
+        bytes >> 10
+    );
+    if bytes > MAX_BYTES {
+        bail!(
+            "dist/ has {bytes} bytes, more than the {MAX_BYTES} it may have: look for images with debug information"
+        );
+    }
+    Ok(())
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+    }
+    fs::copy(from, to)
+        .map(drop)
+        .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))
+}
+
+/// Drops symbols and debug information, where binutils are there; without them the copy is only larger.
+fn strip(file: &Path) -> Result<()> {
+    match find_in_path("strip") {
+        Some(strip) => process::run(Command::new(strip).arg(file)),
+        None => Ok(()),
+    }
+}
+
+fn make_executable(file: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(file, mode)
+        .with_context(|| format!("cannot make {} executable", file.display()))
+}
+
+/// The bytes of all files below `folder`.
+fn size(folder: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in
+        fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?
+    {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        bytes += if metadata.is_dir() {
+            size(&entry.path())?
+        } else {
+            metadata.len()
+        };
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_add_up_over_folders() {
+        let folder = std::env::temp_dir().join(format!("xtask-size-{}", std::process::id()));
+        process::write_if_changed(&folder.join("a"), b"12").expect("written");
+        process::write_if_changed(&folder.join("b/c"), b"345").expect("written");
+        assert_eq!(size(&folder).expect("read"), 5);
+        fs::remove_dir_all(&folder).expect("removed");
+        assert!(size(&folder).is_err());
+    }
+
+    #[test]
+    fn the_script_parses() {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("run.sh");
+        process::run(Command::new("bash").arg("-n").arg(script)).expect("bash takes it");
+    }
+}
