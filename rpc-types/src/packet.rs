@@ -40,12 +40,7 @@ impl Packet {
     /// # Panics
     /// Does not compile if `T` is larger than [`MIN_PAYLOAD`] bytes.
     pub fn set<T: Pod>(&mut self, value: &T) {
-        const {
-            assert!(
-                size_of::<T>() <= MIN_PAYLOAD,
-                "a typed message has at most 62 bytes"
-            )
-        };
+        const { assert_fits::<T>() };
         self.bytes_mut()[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(value));
     }
 
@@ -54,14 +49,17 @@ impl Packet {
     /// # Panics
     /// Does not compile if `T` is larger than [`MIN_PAYLOAD`] bytes.
     pub fn get<T: Pod>(&self) -> T {
-        const {
-            assert!(
-                size_of::<T>() <= MIN_PAYLOAD,
-                "a typed message has at most 62 bytes"
-            )
-        };
+        const { assert_fits::<T>() };
         bytemuck::pod_read_unaligned(&self.bytes()[..size_of::<T>()])
     }
+}
+
+/// Fails to compile for a type that is too large for a packet.
+const fn assert_fits<T>() {
+    assert!(
+        size_of::<T>() <= MIN_PAYLOAD,
+        "a typed message has at most 62 bytes"
+    );
 }
 
 impl Default for Packet {

@@ -3,6 +3,9 @@
 //! AMDGPU: `core` has no scopes, its accesses are at system scope, which includes the device's.
 //! x86-64: a host thread's accesses reach every agent (assumption A1).
 
+// The scope is for targets that have more than one.
+#![allow(clippy::extra_unused_type_parameters)]
+
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64, fence};
 

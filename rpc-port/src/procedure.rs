@@ -1,0 +1,125 @@
+//! One definition of a call for both sides, so that they cannot disagree.
+
+use bytemuck::{Pod, Zeroable};
+use rpc_bitmap::{Device, Memory};
+use rpc_types::Opcode;
+
+use crate::client::Client;
+use crate::error::Error;
+use crate::stream::Sink;
+use crate::transport::Transport;
+use crate::warp::Warp;
+
+/// A call with one typed request and one typed reply, each at most 62 bytes and each lane its own.
+///
+/// ```
+/// use rpc_port::Procedure;
+/// use rpc_types::Opcode;
+///
+/// /// Asks the host for the square root of a number.
+/// struct SquareRoot;
+///
+/// impl Procedure for SquareRoot {
+///     const OPCODE: Opcode = Opcode::user(1);
+///     const NAME: &'static str = "square_root";
+///     type Request = f64;
+///     type Reply = f64;
+/// }
+/// ```
+pub trait Procedure {
+    /// What the call asks for.
+    const OPCODE: Opcode;
+    /// The name people see.
+    const NAME: &'static str;
+    /// What the device sends.
+    type Request: Pod;
+    /// What the host answers.
+    type Reply: Pod;
+}
+
+/// A call with one message of any length in each direction, each lane its own.
+pub trait StreamProcedure {
+    /// What the call asks for.
+    const OPCODE: Opcode;
+    /// The name people see.
+    const NAME: &'static str;
+}
+
+/// No bytes at all, as a request or a reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Empty;
+
+impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
+    /// Calls `C` and waits for the reply.
+    ///
+    /// # Errors
+    /// What the server says instead of a reply, or that the run is ending.
+    #[inline(always)]
+    pub fn call<C: Procedure>(&self, request: &C::Request) -> Result<C::Reply, Error> {
+        let mut reply = C::Reply::zeroed();
+        self.open(C::OPCODE)?.dynamic().send_and_recv(
+            size_of::<C::Request>(),
+            |_, packet| packet.set(request),
+            size_of::<C::Reply>(),
+            |_, packet| reply = packet.get(),
+        )?;
+        Ok(reply)
+    }
+
+    /// Calls `C` and does not wait: there is no reply, nor word of an error.
+    ///
+    /// # Errors
+    /// That the run is ending.
+    #[inline(always)]
+    pub fn notify<C: Procedure<Reply = Empty>>(&self, request: &C::Request) -> Result<(), Error> {
+        let mut port = self.open(C::OPCODE)?.dynamic();
+        port.send(size_of::<C::Request>(), |_, packet| packet.set(request))
+    }
+
+    /// Calls `C` with a message and gives the answer to `sink`.
+    ///
+    /// # Errors
+    /// What the server says instead of an answer, or that the run is ending.
+    #[inline(always)]
+    pub fn exchange<C: StreamProcedure>(
+        &self,
+        message: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<(), Error> {
+        let mut port = self.open(C::OPCODE)?.dynamic();
+        port.send_n(|_| message)?;
+        port.recv_n(sink)
+    }
+}
+
+/// Adds one: the call that benchmarks and tests make.
+#[derive(Clone, Copy, Debug)]
+pub struct Increment;
+
+impl Procedure for Increment {
+    const OPCODE: Opcode = Opcode::TEST_INCREMENT;
+    const NAME: &'static str = "test_increment";
+    type Request = u64;
+    type Reply = u64;
+}
+
+/// Does nothing, without a reply.
+#[derive(Clone, Copy, Debug)]
+pub struct Noop;
+
+impl Procedure for Noop {
+    const OPCODE: Opcode = Opcode::NOOP;
+    const NAME: &'static str = "noop";
+    type Request = Empty;
+    type Reply = Empty;
+}
+
+/// Sends the message back as it came.
+#[derive(Clone, Copy, Debug)]
+pub struct Echo;
+
+impl StreamProcedure for Echo {
+    const OPCODE: Opcode = Opcode::TEST_STREAM;
+    const NAME: &'static str = "test_stream";
+}

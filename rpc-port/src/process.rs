@@ -1,0 +1,125 @@
+//! One side of the protocol.
+
+use rpc_types::{Packet, Status};
+
+use crate::error::Error;
+use crate::stream::Lengths;
+
+/// One side of the protocol: what a [`Port`](crate::Port) asks of its client or server.
+///
+/// A side *owns* a port's packets when inbox and outbox are equal as it reads them (the server
+/// reads its inbox inverted), else they are *lent* to the other side. The methods with a slot are
+/// for the port types of this crate, which call them in the order that the protocol allows.
+pub trait Process {
+    /// What this side remembers of an open port.
+    type Slot: core::fmt::Debug;
+
+    /// A length for each lane that a caller stands for.
+    type Lengths: Lengths;
+
+    /// Payload bytes of a packet.
+    fn payload(&self) -> usize;
+
+    /// Waits until a lent port is owned again.
+    ///
+    /// # Errors
+    /// When it never will be; the port stays lent.
+    fn wait(&self, slot: &mut Self::Slot) -> Result<Status, Error>;
+
+    /// Looks once whether a lent port is owned again.
+    ///
+    /// # Errors
+    /// When it never will be; the port stays lent.
+    fn try_wait(&self, slot: &mut Self::Slot) -> Result<Option<Status>, Error>;
+
+    /// Hands an owned port over with what was filled.
+    fn post(&self, slot: &mut Self::Slot, status: Status);
+
+    /// Gives the port back; `owned` says in which state.
+    fn close(&self, slot: &mut Self::Slot, owned: bool);
+
+    /// Sets the first `bytes` payload bytes of each packet that this caller stands for: `f` gets
+    /// the lane and a packet of arbitrary bytes. Only the last fill before a hand-over counts.
+    fn fill(&self, slot: &mut Self::Slot, bytes: usize, f: impl FnMut(u32, &mut Packet));
+
+    /// Reads the first `bytes` payload bytes of each packet that this caller stands for.
+    fn take(&self, slot: &mut Self::Slot, bytes: usize, f: impl FnMut(u32, &Packet));
+
+    /// [`take`](Self::take), then [`fill`](Self::fill) with what `f` made of it.
+    fn apply(&self, slot: &mut Self::Slot, bytes: usize, f: impl FnMut(u32, &mut Packet));
+
+    /// Whether `f` holds for any lane of the port; every lane of a warp gets the same answer.
+    fn any(&self, slot: &Self::Slot, f: impl FnMut(u32) -> bool) -> bool;
+
+    /// The port's index.
+    fn index(&self, slot: &Self::Slot) -> u32;
+
+    /// The lanes that take part.
+    fn mask(&self, slot: &Self::Slot) -> u64;
+
+    /// Whether an open port starts with a packet to take: the server's does.
+    const STARTS_WITH_PACKET: bool;
+}
+
+/// Forwards to whatever the pointer points to.
+macro_rules! forward {
+    () => {
+        type Slot = P::Slot;
+        type Lengths = P::Lengths;
+        const STARTS_WITH_PACKET: bool = P::STARTS_WITH_PACKET;
+
+        #[inline(always)]
+        fn payload(&self) -> usize {
+            P::payload(self)
+        }
+        #[inline(always)]
+        fn wait(&self, slot: &mut P::Slot) -> Result<Status, Error> {
+            P::wait(self, slot)
+        }
+        #[inline(always)]
+        fn try_wait(&self, slot: &mut P::Slot) -> Result<Option<Status>, Error> {
+            P::try_wait(self, slot)
+        }
+        #[inline(always)]
+        fn post(&self, slot: &mut P::Slot, status: Status) {
+            P::post(self, slot, status);
+        }
+        #[inline(always)]
+        fn close(&self, slot: &mut P::Slot, owned: bool) {
+            P::close(self, slot, owned);
+        }
+        #[inline(always)]
+        fn fill(&self, slot: &mut P::Slot, bytes: usize, f: impl FnMut(u32, &mut Packet)) {
+            P::fill(self, slot, bytes, f);
+        }
+        #[inline(always)]
+        fn take(&self, slot: &mut P::Slot, bytes: usize, f: impl FnMut(u32, &Packet)) {
+            P::take(self, slot, bytes, f);
+        }
+        #[inline(always)]
+        fn apply(&self, slot: &mut P::Slot, bytes: usize, f: impl FnMut(u32, &mut Packet)) {
+            P::apply(self, slot, bytes, f);
+        }
+        #[inline(always)]
+        fn any(&self, slot: &P::Slot, f: impl FnMut(u32) -> bool) -> bool {
+            P::any(self, slot, f)
+        }
+        #[inline(always)]
+        fn index(&self, slot: &P::Slot) -> u32 {
+            P::index(self, slot)
+        }
+        #[inline(always)]
+        fn mask(&self, slot: &P::Slot) -> u64 {
+            P::mask(self, slot)
+        }
+    };
+}
+
+impl<P: Process> Process for &P {
+    forward!();
+}
+
+#[cfg(feature = "std")]
+impl<P: Process> Process for std::sync::Arc<P> {
+    forward!();
+}

@@ -1,0 +1,97 @@
+//! Lanes that act together.
+
+#[cfg(feature = "std")]
+mod team;
+
+#[cfg(feature = "std")]
+pub use team::TeamWarp;
+
+/// What a client needs of the warp (wavefront) it runs in.
+///
+/// A *mask* has a bit for each lane. It is taken once per call from
+/// [`active_mask`](Self::active_mask) and passed on; every lane of it then calls the same
+/// operations with it in the same order. The lowest lane of a mask is its *leader*.
+pub trait Warp: Clone {
+    /// The lanes that execute this call together, at least the caller's own.
+    fn active_mask(&self) -> u64;
+
+    /// The caller's lane, below 64.
+    fn lane(&self) -> u32;
+
+    /// The leader's `value`, to every lane of `mask`.
+    fn broadcast(&self, mask: u64, value: u64) -> u64;
+
+    /// Whether `value` is true in any lane of `mask`, to every lane of it.
+    fn any(&self, mask: u64, value: bool) -> bool;
+
+    /// Waits for every lane of `mask`; what each did before is seen by all after.
+    fn sync(&self, mask: u64);
+
+    /// Called in a wait for the `polls`-th time, from 1.
+    fn pause(&self, polls: u32);
+
+    /// Where this warp's search for a port starts: different for warps that run at once, low where
+    /// few run.
+    fn port_hint(&self) -> u32;
+}
+
+/// Whether `lane` is the leader of `mask`.
+#[inline(always)]
+pub(crate) fn is_leader(mask: u64, lane: u32) -> bool {
+    mask.trailing_zeros() == lane
+}
+
+/// A host thread as a warp of one lane.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HostWarp {
+    /// Where the search for a port starts.
+    pub hint: u32,
+}
+
+/// Polls of a host thread before it lets others run: with more threads than cores, spinning on
+/// takes ten times as long.
+const HOST_SPINS: u32 = 200;
+/// Polls of a host thread before it sleeps between them.
+#[cfg(feature = "std")]
+const HOST_YIELDS: u32 = 20_000;
+
+/// Waits as a host thread should: spins, then yields, then sleeps.
+#[inline]
+pub fn host_pause(polls: u32) {
+    #[cfg(feature = "std")]
+    if polls > HOST_YIELDS {
+        return std::thread::sleep(core::time::Duration::from_micros(50));
+    } else if polls > HOST_SPINS {
+        return std::thread::yield_now();
+    }
+    let _ = polls > HOST_SPINS;
+    core::hint::spin_loop();
+}
+
+impl Warp for HostWarp {
+    fn active_mask(&self) -> u64 {
+        1
+    }
+
+    fn lane(&self) -> u32 {
+        0
+    }
+
+    fn broadcast(&self, _: u64, value: u64) -> u64 {
+        value
+    }
+
+    fn any(&self, _: u64, value: bool) -> bool {
+        value
+    }
+
+    fn sync(&self, _: u64) {}
+
+    fn pause(&self, polls: u32) {
+        host_pause(polls);
+    }
+
+    fn port_hint(&self) -> u32 {
+        self.hint
+    }
+}
