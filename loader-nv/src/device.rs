@@ -1,0 +1,270 @@
+//! The device: opening it, what it is, closing it.
+
+use std::ffi::{CStr, c_char};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, OnceLock};
+
+use cust::context::{Context, CurrentContext, ResourceLimit};
+use cust::device::{Device as CustDevice, DeviceAttribute};
+use cust::error::CudaError;
+use cust::sys;
+use loader_core::device::{Device, DeviceError, DeviceInfo, Grid, Kernel, SharedBuffer};
+
+use crate::cuda::{Module, Pinned, Stream, check, check_cust, cust_code};
+use crate::memory::Memory;
+use crate::prepare_environment;
+
+/// Stack of each device thread unless something else is asked for. CUDA's own default of 1 KiB
+/// is too small for formatted output.
+pub const DEFAULT_STACK: usize = 16 << 10;
+/// Bytes of the page-locked memory that copies go through, so that none ever waits for a kernel:
+/// of ordinary memory the driver makes no such promise.
+const BOUNCE: usize = 1 << 20;
+
+/// How a device is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Which one, counted from 0 among those that the driver shows.
+    pub device: u32,
+    /// Bytes of stack for each device thread; [`DEFAULT_STACK`] if not given.
+    pub stack_size: Option<usize>,
+}
+
+/// An NVIDIA device with at most one image.
+///
+/// Dropping it frees everything, which waits for a kernel that still runs.
+pub struct CudaDevice {
+    pub(crate) info: DeviceInfo,
+    /// Compute capability, as in `sm_90`.
+    pub(crate) architecture: u32,
+    /// The device's number for the driver.
+    pub(crate) ordinal: u32,
+    pub(crate) launched: AtomicBool,
+    // Dropped in this order, the context last: it owns the rest.
+    pub(crate) module: OnceLock<Module>,
+    /// Where kernels run.
+    pub(crate) kernels: Stream,
+    /// Where copies run, beside the kernel.
+    pub(crate) copies: Stream,
+    pub(crate) bounce: Mutex<Pinned>,
+    pub(crate) memory: Mutex<Memory>,
+    context: Context,
+}
+
+impl CudaDevice {
+    /// Opens a device: starts the driver, makes the context, sets the stack size.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unavailable`] without a driver, without a device, or without this one, each
+    /// with its reason; [`DeviceError::Limit`] for a stack that is too large.
+    pub fn open(options: &Options) -> Result<Self, DeviceError> {
+        cuda_shim::available().map_err(|reason| DeviceError::Unavailable(reason.to_string()))?;
+        prepare_environment()?;
+        cust::init(cust::CudaFlags::empty()).map_err(start_failed)?;
+        let count = CustDevice::num_devices().map_err(start_failed)?;
+        if count == 0 {
+            return Err(start_failed(CudaError::NoDevice));
+        }
+        if options.device >= count {
+            return Err(DeviceError::Unavailable(format!(
+                "there is no CUDA device {}: the driver shows {count}, counted from 0",
+                options.device
+            )));
+        }
+        let device = check_cust("cuDeviceGet", CustDevice::get_device(options.device))?;
+        let (info, architecture) = describe(device)?;
+        let context = Context::new(device).map_err(|failed| {
+            let reason = cuda_shim::describe(cust_code(failed));
+            DeviceError::Unavailable(format!("{} could not be opened: {reason}", info.name))
+        })?;
+        check_cust("cuCtxSetCurrent", CurrentContext::set_current(&context))?;
+        set_stack(options.stack_size.unwrap_or(DEFAULT_STACK), &info)?;
+        Ok(Self {
+            info,
+            architecture,
+            ordinal: options.device,
+            launched: AtomicBool::new(false),
+            module: OnceLock::new(),
+            kernels: Stream::new()?,
+            copies: Stream::new()?,
+            bounce: Mutex::new(Pinned::new(BOUNCE)?),
+            memory: Mutex::default(),
+            context,
+        })
+    }
+
+    /// Makes the device's context the calling thread's: driver calls act on that.
+    pub(crate) fn enter(&self) -> Result<(), DeviceError> {
+        check_cust(
+            "cuCtxSetCurrent",
+            CurrentContext::set_current(&self.context),
+        )
+    }
+}
+
+impl Drop for CudaDevice {
+    fn drop(&mut self) {
+        // The fields are freed after this, on this thread. If entering fails, so does freeing, and
+        // the driver cleans up when the process ends.
+        let _ = self.enter();
+    }
+}
+
+/// Why the driver did not start, as a user can act on it.
+fn start_failed(failed: CudaError) -> DeviceError {
+    let code = cust_code(failed);
+    let sentence = if failed == CudaError::NoDevice {
+        match std::env::var_os("CUDA_VISIBLE_DEVICES") {
+            Some(list) if list.is_empty() => {
+                "no CUDA device is visible: CUDA_VISIBLE_DEVICES is empty".to_owned()
+            }
+            Some(list) => {
+                format!(
+                    "no CUDA device is visible: CUDA_VISIBLE_DEVICES is {}",
+                    list.display()
+                )
+            }
+            None => "the NVIDIA driver finds no device".to_owned(),
+        }
+    } else {
+        format!(
+            "the NVIDIA driver could not start: {}",
+            cuda_shim::describe(code)
+        )
+    };
+    DeviceError::Unavailable(sentence)
+}
+
+/// The device's properties and its architecture's number.
+fn describe(device: CustDevice) -> Result<(DeviceInfo, u32), DeviceError> {
+    let attribute = |which| {
+        let value = check_cust("cuDeviceGetAttribute", device.get_attribute(which))?;
+        Ok(u32::try_from(value).unwrap_or(0))
+    };
+    let lanes = attribute(DeviceAttribute::WarpSize)?.max(1);
+    let resident = attribute(DeviceAttribute::MultiprocessorCount)?
+        .saturating_mul(attribute(DeviceAttribute::MaxThreadsPerMultiprocessor)? / lanes);
+    let info = DeviceInfo {
+        name: name(device)?,
+        lanes,
+        resident_warps: resident.max(1),
+        max_threads: attribute(DeviceAttribute::MaxThreadsPerBlock)?,
+        max_block: [
+            attribute(DeviceAttribute::MaxBlockDimX)?,
+            attribute(DeviceAttribute::MaxBlockDimY)?,
+            attribute(DeviceAttribute::MaxBlockDimZ)?,
+        ],
+        max_grid: [
+            attribute(DeviceAttribute::MaxGridDimX)?,
+            attribute(DeviceAttribute::MaxGridDimY)?,
+            attribute(DeviceAttribute::MaxGridDimZ)?,
+        ],
+    };
+    let architecture = attribute(DeviceAttribute::ComputeCapabilityMajor)? * 10
+        + attribute(DeviceAttribute::ComputeCapabilityMinor)?;
+    Ok((info, architecture))
+}
+
+/// The device's name. (`cust`'s own function panics should the driver not end it.)
+fn name(device: CustDevice) -> Result<String, DeviceError> {
+    let mut text = [0_u8; 256];
+    let room = text.len() as i32;
+    // SAFETY: the driver writes at most `room` bytes to `text`, which has as many.
+    let result =
+        unsafe { sys::cuDeviceGetName(text.as_mut_ptr().cast::<c_char>(), room, device.as_raw()) };
+    check("cuDeviceGetName", result)?;
+    let name = CStr::from_bytes_until_nul(&text).unwrap_or(c"NVIDIA device");
+    Ok(name.to_string_lossy().into_owned())
+}
+
+/// Sets each thread's stack; a size that is refused is answered with the largest that is not.
+fn set_stack(asked: usize, info: &DeviceInfo) -> Result<(), DeviceError> {
+    let set = |size| CurrentContext::set_resource_limit(ResourceLimit::StackSize, size);
+    let Err(failed) = set(asked) else {
+        return Ok(());
+    };
+    if !matches!(failed, CudaError::InvalidValue | CudaError::OutOfMemory) {
+        return Err(crate::cuda::error("cuCtxSetLimit", cust_code(failed)));
+    }
+    let (mut good, mut bad) = (0, asked);
+    while bad - good > 1024 {
+        let middle = good + (bad - good) / 2;
+        if set(middle).is_ok() {
+            good = middle;
+        } else {
+            bad = middle;
+        }
+    }
+    Err(DeviceError::Limit {
+        what: "--stack-size",
+        asked: asked as u64,
+        most: (good / 1024 * 1024) as u64,
+        device: info.name.clone(),
+    })
+}
+
+impl Device for CudaDevice {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn load(&self, image: &[u8]) -> Result<(), DeviceError> {
+        self.load_image(image)
+    }
+
+    fn has_kernel(&self, kernel: &Kernel) -> bool {
+        self.function(crate::launch::name(kernel))
+            .is_ok_and(|found| found.is_some())
+    }
+
+    fn read_global(&self, name: &str, size: usize) -> Result<Option<Vec<u8>>, DeviceError> {
+        let Some((address, actual)) = self.global(name)? else {
+            return Ok(None);
+        };
+        if actual != size {
+            return Err(DeviceError::Image(format!(
+                "the image's {name} has {actual} bytes where {size} are needed"
+            )));
+        }
+        let mut bytes = vec![0; size];
+        self.read(address, &mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    fn write_global(&self, name: &str, bytes: &[u8]) -> Result<(), DeviceError> {
+        let Some((address, actual)) = self.global(name)? else {
+            return Err(DeviceError::Missing(name.to_owned()));
+        };
+        if actual < bytes.len() {
+            return Err(DeviceError::Image(format!(
+                "the image's {name} has {actual} bytes where {} are needed",
+                bytes.len()
+            )));
+        }
+        self.write(bytes, address)
+    }
+
+    fn allocate_shared(&self, size: usize) -> Result<SharedBuffer, DeviceError> {
+        self.new_shared(size)
+    }
+
+    fn allocate_private(&self, size: usize) -> Result<u64, DeviceError> {
+        self.new_private(size)
+    }
+
+    fn reserve_heap(&self, size: u64) -> Result<(), DeviceError> {
+        self.new_heap(size)
+    }
+
+    fn launch(&self, kernel: &Kernel, grid: Grid) -> Result<(), DeviceError> {
+        self.start(kernel, grid)
+    }
+
+    fn finished(&self) -> Result<bool, DeviceError> {
+        self.query()
+    }
+
+    fn resource_usage(&self) -> Result<Vec<String>, DeviceError> {
+        self.usage()
+    }
+}

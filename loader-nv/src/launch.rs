@@ -1,0 +1,285 @@
+//! Kernels: looking them up, starting them, seeing them end.
+
+use std::ffi::{CString, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering;
+
+use cust::sys::{self, CUfunction, CUfunction_attribute as Attribute};
+use loader_core::device::{DeviceError, DeviceInfo, Grid, Kernel};
+use rpc_types::image::GPU_KERNELS;
+
+use crate::cuda::{NOT_FOUND, NOT_READY, check, code};
+use crate::device::CudaDevice;
+
+/// `CU_LAUNCH_PARAM_BUFFER_POINTER` and `_SIZE`: what follows in the array is the parameters'
+/// address, or their size's.
+const PARAMETERS: usize = 1;
+const PARAMETERS_SIZE: usize = 2;
+/// `CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES`: also given for parameters of the wrong size.
+const OUT_OF_RESOURCES: u32 = 701;
+
+/// The kernel's name in an image.
+pub(crate) fn name(kernel: &Kernel) -> &'static str {
+    match kernel {
+        Kernel::Begin { .. } => GPU_KERNELS.begin,
+        Kernel::Start { .. } => GPU_KERNELS.start,
+        Kernel::End => GPU_KERNELS.end,
+    }
+}
+
+/// The kernel's parameters as they lie in memory, of exactly the size that the driver expects.
+fn parameters(kernel: &Kernel) -> Vec<u8> {
+    let (argc, addresses) = match *kernel {
+        Kernel::Begin { argc, argv, envp } => (argc, vec![argv, envp]),
+        Kernel::Start {
+            argc,
+            argv,
+            envp,
+            ret,
+        } => (argc, vec![argv, envp, ret]),
+        Kernel::End => return Vec::new(),
+    };
+    let mut bytes = argc.to_le_bytes().to_vec();
+    bytes.extend_from_slice(&[0; 4]); // the addresses are aligned to 8
+    bytes.extend(addresses.iter().flat_map(|address| address.to_le_bytes()));
+    bytes
+}
+
+/// Refuses what the device would: a sentence with the option is more use than "invalid value".
+fn check_grid(info: &DeviceInfo, grid: Grid) -> Result<(), DeviceError> {
+    let threads = ["--threads-x", "--threads-y", "--threads-z"];
+    let blocks = ["--blocks-x", "--blocks-y", "--blocks-z"];
+    let limit = |what, asked: u64, most: u32| {
+        if asked <= u64::from(most) {
+            return Ok(());
+        }
+        Err(DeviceError::Limit {
+            what,
+            asked,
+            most: u64::from(most),
+            device: info.name.clone(),
+        })
+    };
+    if grid.threads.contains(&0) || grid.blocks.contains(&0) {
+        return Err(DeviceError::Api {
+            call: "cuLaunchKernel",
+            reason: "a grid has at least one block and a block at least one thread".to_owned(),
+        });
+    }
+    let total = grid
+        .threads
+        .iter()
+        .fold(1_u64, |all, &n| all.saturating_mul(u64::from(n)));
+    let flat = grid.threads[1] == 1 && grid.threads[2] == 1;
+    limit(
+        if flat {
+            "--threads"
+        } else {
+            "threads of a block"
+        },
+        total,
+        info.max_threads,
+    )?;
+    for axis in 0..3 {
+        limit(
+            threads[axis],
+            u64::from(grid.threads[axis]),
+            info.max_block[axis],
+        )?;
+        limit(
+            blocks[axis],
+            u64::from(grid.blocks[axis]),
+            info.max_grid[axis],
+        )?;
+    }
+    Ok(())
+}
+
+impl CudaDevice {
+    /// The function of that name; `None` if the image has none.
+    pub(crate) fn function(&self, name: &str) -> Result<Option<CUfunction>, DeviceError> {
+        let module = self.loaded()?;
+        let Ok(name) = CString::new(name) else {
+            return Ok(None);
+        };
+        self.enter()?;
+        let mut function = null_mut();
+        // SAFETY: `function` is a place for a handle, `name` ends with a NUL, and the module is
+        // loaded as long as `self` lives.
+        let result =
+            unsafe { sys::cuModuleGetFunction(&raw mut function, module.0, name.as_ptr()) };
+        if code(result) == NOT_FOUND {
+            return Ok(None);
+        }
+        check("cuModuleGetFunction", result)?;
+        Ok(Some(function))
+    }
+
+    fn attribute(function: CUfunction, attribute: Attribute) -> Result<i32, DeviceError> {
+        let mut value = 0;
+        // SAFETY: `value` is a place for an int; the caller's function was just looked up.
+        let result = unsafe { sys::cuFuncGetAttribute(&raw mut value, attribute, function) };
+        check("cuFuncGetAttribute", result)?;
+        Ok(value)
+    }
+
+    pub(crate) fn start(&self, kernel: &Kernel, grid: Grid) -> Result<(), DeviceError> {
+        check_grid(&self.info, grid)?;
+        let name = name(kernel);
+        let function = self
+            .function(name)?
+            .ok_or_else(|| DeviceError::Missing(format!("kernel {name}")))?;
+        let most = Self::attribute(function, Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
+        let asked = grid.threads.iter().map(|&n| u64::from(n)).product();
+        if asked > most.max(0) as u64 {
+            // Its registers do not suffice for more.
+            return Err(DeviceError::Limit {
+                what: "threads of a block",
+                asked,
+                most: most.max(0) as u64,
+                device: format!("{name} on {}", self.info.name),
+            });
+        }
+        let mut bytes = parameters(kernel);
+        let mut result = self.launch_raw(function, grid, &mut bytes);
+        if result == OUT_OF_RESOURCES && bytes.is_empty() {
+            // A compiler may have given a kernel without parameters one that is never read.
+            result = self.launch_raw(function, grid, &mut [0; 4]);
+        }
+        if result != 0 {
+            return Err(crate::cuda::error("cuLaunchKernel", result));
+        }
+        self.launched.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Starts `function`; the driver's code.
+    fn launch_raw(&self, function: CUfunction, grid: Grid, parameters: &mut [u8]) -> u32 {
+        let mut size = parameters.len();
+        let mut extra: [*mut c_void; 5] = [
+            std::ptr::without_provenance_mut(PARAMETERS),
+            parameters.as_mut_ptr().cast(),
+            std::ptr::without_provenance_mut(PARAMETERS_SIZE),
+            (&raw mut size).cast(),
+            null_mut(),
+        ];
+        let extra = if parameters.is_empty() {
+            null_mut()
+        } else {
+            extra.as_mut_ptr()
+        };
+        let ([bx, by, bz], [tx, ty, tz]) = (grid.blocks, grid.threads);
+        let stream = self.kernels.raw();
+        // SAFETY: function and stream exist as long as `self` lives; the driver copies the
+        // parameters, whose size it is told, before it returns and compares it with the kernel's.
+        // What the kernel does with the addresses is confined to the GPU's view of memory: device
+        // memory, and the pinned host memory that is shared with it on purpose.
+        let result = unsafe {
+            sys::cuLaunchKernel(
+                function,
+                bx,
+                by,
+                bz,
+                tx,
+                ty,
+                tz,
+                0,
+                stream,
+                null_mut(),
+                extra,
+            )
+        };
+        code(result)
+    }
+
+    pub(crate) fn query(&self) -> Result<bool, DeviceError> {
+        if !self.launched.load(Ordering::Acquire) {
+            return Ok(true);
+        }
+        self.enter()?;
+        // SAFETY: the stream exists as long as `self` lives.
+        let result = unsafe { sys::cuStreamQuery(self.kernels.raw()) };
+        if code(result) == NOT_READY {
+            return Ok(false);
+        }
+        check("cuStreamQuery", result)?;
+        Ok(true)
+    }
+
+    pub(crate) fn usage(&self) -> Result<Vec<String>, DeviceError> {
+        let mut lines = Vec::new();
+        for name in [GPU_KERNELS.begin, GPU_KERNELS.start, GPU_KERNELS.end] {
+            let Some(function) = self.function(name)? else {
+                continue;
+            };
+            let of = |attribute| Self::attribute(function, attribute);
+            lines.push(format!(
+                "{name}: {} registers, {} bytes of local memory, {} of shared memory, {} of \
+                 constant memory, at most {} threads a block",
+                of(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+                of(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+                of(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+                of(Attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES)?,
+                of(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            ));
+        }
+        Ok(lines)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn h200() -> DeviceInfo {
+        DeviceInfo {
+            name: "NVIDIA H200".to_owned(),
+            lanes: 32,
+            resident_warps: 8448,
+            max_threads: 1024,
+            max_block: [1024, 1024, 64],
+            max_grid: [i32::MAX as u32, 65535, 65535],
+        }
+    }
+
+    #[test]
+    fn parameters_have_the_size_of_the_kernels() {
+        let begin = parameters(&Kernel::Begin {
+            argc: 3,
+            argv: 0x1122,
+            envp: 0x33,
+        });
+        assert_eq!(begin.len(), 24);
+        assert_eq!(begin[..10], [3, 0, 0, 0, 0, 0, 0, 0, 0x22, 0x11]);
+        let start = parameters(&Kernel::Start {
+            argc: -1,
+            argv: 1,
+            envp: 2,
+            ret: 0x0400,
+        });
+        assert_eq!(start.len(), 32);
+        assert_eq!(start[..4], [255; 4]);
+        assert_eq!(start[24..], [0, 4, 0, 0, 0, 0, 0, 0]);
+        assert!(parameters(&Kernel::End).is_empty());
+    }
+
+    #[test]
+    fn grids_are_checked_before_the_driver_sees_them() {
+        let check = |blocks, threads| check_grid(&h200(), Grid { blocks, threads });
+        let sentence = |blocks, threads| check(blocks, threads).unwrap_err().to_string();
+        assert!(check([1; 3], [1024, 1, 1]).is_ok());
+        assert!(check([i32::MAX as u32, 65535, 65535], [1, 16, 64]).is_ok());
+        assert_eq!(
+            sentence([1; 3], [5000, 1, 1]),
+            "--threads 5000 is more than the 1024 that NVIDIA H200 takes"
+        );
+        assert_eq!(
+            sentence([u32::MAX, 1, 1], [1; 3]),
+            "--blocks-x 4294967295 is more than the 2147483647 that NVIDIA H200 takes"
+        );
+        assert!(sentence([1; 3], [64, 32, 1]).starts_with("threads of a block 2048"));
+        assert!(sentence([1; 3], [1, 1, 128]).starts_with("--threads-z 128 is more than the 64"));
+        assert!(sentence([1; 3], [u32::MAX; 3]).starts_with("threads of a block"));
+        assert!(sentence([1, 0, 1], [1; 3]).contains("at least one"));
+    }
+}

@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `device` | [`CudaDevice`]: opening, what it is, closing |
+//! | `image` | PTX and cubin: checked, loaded, the compiler's words kept |
+//! | `launch` | kernels and their parameters, faults |
+//! | `memory` | shared, private and heap memory; copies while a kernel runs |
+//! | `environment` | what the driver reads from the environment when it starts |
+//! | `cuda` | results of driver calls, owned handles |
+
+mod cuda;
+mod device;
+mod environment;
+mod image;
+mod launch;
+mod memory;
+
+pub use device::{CudaDevice, DEFAULT_STACK, Options};
+pub use environment::prepare_environment;
