@@ -45,10 +45,36 @@ fn parameters(kernel: &Kernel) -> Vec<u8> {
     bytes
 }
 
+/// Threads of a block, and how to name them.
+fn block_size(grid: Grid) -> (&'static str, u64) {
+    let total = grid
+        .threads
+        .iter()
+        .fold(1_u64, |all, &n| all.saturating_mul(u64::from(n)));
+    let flat = grid.threads[1..] == [1, 1];
+    (
+        if flat {
+            "--threads"
+        } else {
+            "a block's number of threads"
+        },
+        total,
+    )
+}
+
 /// Refuses what the device would: a sentence with the option is more use than "invalid value".
 fn check_grid(info: &DeviceInfo, grid: Grid) -> Result<(), DeviceError> {
-    let threads = ["--threads-x", "--threads-y", "--threads-z"];
-    let blocks = ["--blocks-x", "--blocks-y", "--blocks-z"];
+    let option = |plain, named, sizes: [u32; 3]| if sizes[1..] == [1, 1] { plain } else { named };
+    let threads = [
+        option("--threads", "--threads-x", grid.threads),
+        "--threads-y",
+        "--threads-z",
+    ];
+    let blocks = [
+        option("--blocks", "--blocks-x", grid.blocks),
+        "--blocks-y",
+        "--blocks-z",
+    ];
     let limit = |what, asked: u64, most: u32| {
         if asked <= u64::from(most) {
             return Ok(());
@@ -66,20 +92,8 @@ fn check_grid(info: &DeviceInfo, grid: Grid) -> Result<(), DeviceError> {
             reason: "a grid has at least one block and a block at least one thread".to_owned(),
         });
     }
-    let total = grid
-        .threads
-        .iter()
-        .fold(1_u64, |all, &n| all.saturating_mul(u64::from(n)));
-    let flat = grid.threads[1] == 1 && grid.threads[2] == 1;
-    limit(
-        if flat {
-            "--threads"
-        } else {
-            "threads of a block"
-        },
-        total,
-        info.max_threads,
-    )?;
+    let (what, asked) = block_size(grid);
+    limit(what, asked, info.max_threads)?;
     for axis in 0..3 {
         limit(
             threads[axis],
@@ -130,11 +144,11 @@ impl CudaDevice {
             .function(name)?
             .ok_or_else(|| DeviceError::Missing(format!("kernel {name}")))?;
         let most = Self::attribute(function, Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
-        let asked = grid.threads.iter().map(|&n| u64::from(n)).product();
+        let (what, asked) = block_size(grid);
         if asked > most.max(0) as u64 {
             // Its registers do not suffice for more.
             return Err(DeviceError::Limit {
-                what: "threads of a block",
+                what,
                 asked,
                 most: most.max(0) as u64,
                 device: format!("{name} on {}", self.info.name),
@@ -275,11 +289,11 @@ mod tests {
         );
         assert_eq!(
             sentence([u32::MAX, 1, 1], [1; 3]),
-            "--blocks-x 4294967295 is more than the 2147483647 that NVIDIA H200 takes"
+            "--blocks 4294967295 is more than the 2147483647 that NVIDIA H200 takes"
         );
-        assert!(sentence([1; 3], [64, 32, 1]).starts_with("threads of a block 2048"));
+        assert!(sentence([1; 3], [64, 32, 1]).starts_with("a block's number of threads 2048"));
         assert!(sentence([1; 3], [1, 1, 128]).starts_with("--threads-z 128 is more than the 64"));
-        assert!(sentence([1; 3], [u32::MAX; 3]).starts_with("threads of a block"));
+        assert!(sentence([1; 3], [u32::MAX; 3]).starts_with("a block's number of threads"));
         assert!(sentence([1, 0, 1], [1; 3]).contains("at least one"));
     }
 }

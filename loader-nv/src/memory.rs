@@ -2,12 +2,12 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cust::sys::{self, CUpointer_attribute as Attribute, CUresult};
+use cust::sys::{self, CUpointer_attribute as Attribute};
 use loader_core::device::{DeviceError, SharedBuffer};
 use loader_core::heap::Heap;
 use rpc_server::{DeviceMemory, MemoryError};
 
-use crate::cuda::{Pinned, Private, check, code, error};
+use crate::cuda::{Pinned, Private, check, code};
 use crate::device::CudaDevice;
 
 /// What was allocated, so that it can be freed and so that addresses can be checked.
@@ -70,10 +70,10 @@ impl CudaDevice {
     pub(crate) fn new_heap(&self, size: u64) -> Result<(), DeviceError> {
         const LARGE_PAGE: u64 = 2 << 20;
         if lock(&self.memory).heap.is_some() {
-            return Err(error(
-                "reserving the heap",
-                CUresult::CUDA_ERROR_ALREADY_ACQUIRED as u32,
-            ));
+            return Err(DeviceError::Api {
+                call: "reserve_heap",
+                reason: "a heap is already reserved".to_owned(),
+            });
         }
         if size == 0 {
             return Ok(());
