@@ -71,9 +71,11 @@ fn build_set(
     target: Target,
     layout: Layout,
 ) -> Result<Vec<PathBuf>> {
-    let target_dir = workspace
-        .cache()
-        .join(format!("{}-{}", target.folder(), layout.name()));
+    let target_dir = target_dir(workspace, target, layout);
+    seed(
+        &target_dir,
+        &self::target_dir(workspace, target, Layout::Line),
+    )?;
     let mut command = match toolchain {
         Some(toolchain) if target.triple().is_some() => toolchain.cargo(workspace, target)?,
         _ => workspace.cargo(),
@@ -104,6 +106,22 @@ fn build_set(
         images.push(image);
     }
     Ok(images)
+}
+
+fn target_dir(workspace: &Workspace, target: Target, layout: Layout) -> PathBuf {
+    workspace
+        .cache()
+        .join(format!("{}-{}", target.folder(), layout.name()))
+}
+
+/// Starts a new target folder as a copy of `first`, so that `core`, the same for every layout, is not
+/// built again. Cargo tells what the layout changes by the features.
+fn seed(target_dir: &Path, first: &Path) -> Result<()> {
+    if target_dir.exists() || !first.exists() {
+        return Ok(());
+    }
+    // `-a`: cargo compares times of change.
+    process::run(Command::new("cp").arg("-a").arg(first).arg(target_dir))
 }
 
 /// The package and feature options of cargo.
