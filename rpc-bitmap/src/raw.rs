@@ -42,7 +42,7 @@ impl<S: Scope> Raw<S> {
     /// The region of `size` bytes at `base`.
     ///
     /// # Safety
-    /// `base` is aligned to 8 bytes, and the region stays allocated, readable and writable for as
+    /// `base` is aligned to the largest access that is made, and the region stays allocated, readable and writable for as
     /// long as this handle or a copy of it is used. While it is used, the region is accessed only
     /// through handles like this one, or by other agents that reach the same memory.
     pub const unsafe fn new(base: *mut u8, size: usize) -> Self {

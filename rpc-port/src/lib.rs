@@ -44,6 +44,7 @@ pub use port::{Opened, Port};
 pub use procedure::{Procedure, StreamProcedure};
 pub use process::Process;
 pub use server::Server;
+pub use stream::Sink;
 pub use transport::{Compact, Line, Transport};
 #[cfg(feature = "std")]
 pub use warp::TeamWarp;

@@ -1,0 +1,28 @@
+//! Every thread asks the host N times (default 1,000,000) to add one, and checks each answer.
+#![cfg_attr(any(target_arch = "nvptx64", target_arch = "amdgpu"), no_std)]
+
+use rpc_device::procedure::Increment;
+use rpc_device::{Program, call, entry, eprintln};
+
+fn main(program: &Program) -> i32 {
+    let count: u64 = match program.arg(1) {
+        None => 1_000_000,
+        Some(text) => match text.parse() {
+            Some(count) => count,
+            None => {
+                eprintln!("increment: {text} is not a number of calls");
+                return 1;
+            }
+        },
+    };
+    for i in 0..count {
+        // Each lane of a warp sends its own number; all of them travel together.
+        if call::<Increment>(&i) != Ok(i + 1) {
+            eprintln!("increment: call {i} gave a wrong answer");
+            return 1;
+        }
+    }
+    0
+}
+
+entry!(main);

@@ -1,0 +1,41 @@
+#![doc = include_str!("../README.md")]
+//! # Map
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`grid`] | which thread of which block this is |
+//! | [`program`] | [`Program`]: arguments and environment |
+//! | [`print`] | what the printing macros do |
+//! | [`calls`] | [`exit`], [`call`], [`notify`], [`exchange`] |
+//! | [`client`] | the client that the host has set up |
+//! | [`mod@entry`] | what [`entry!`] makes, panics included |
+//!
+//! `target` has one file for each of NVPTX, AMDGPU and hosts: lanes, positions, ending a thread.
+#![no_std]
+#![cfg_attr(
+    target_arch = "nvptx64",
+    feature(asm_experimental_arch, link_llvm_intrinsics)
+)]
+#![cfg_attr(target_arch = "amdgpu", feature(gpu_intrinsics, stdarch_amdgpu))]
+#![cfg_attr(
+    any(target_arch = "nvptx64", target_arch = "amdgpu"),
+    feature(abi_gpu_kernel, allow_internal_unstable),
+    allow(internal_features)
+)]
+
+#[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
+extern crate std;
+
+pub mod calls;
+pub mod client;
+pub mod entry;
+pub mod grid;
+pub mod print;
+pub mod program;
+mod target;
+
+pub use calls::{call, exchange, exit, notify};
+pub use program::{Program, Text};
+pub use rpc_port::stream::{Prefix, Sink};
+pub use rpc_port::{Error, Procedure, StreamProcedure, procedure};
+pub use rpc_types::{Opcode, Status};

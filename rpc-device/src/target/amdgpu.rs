@@ -1,0 +1,120 @@
+//! AMD: wavefronts of 32 or 64 lanes in lock step.
+
+use core::arch::amdgpu;
+use core::intrinsics::gpu::amdgpu_dispatch_ptr;
+
+use rpc_port::Warp;
+
+/// The lanes of this wavefront.
+#[derive(Clone, Copy, Debug)]
+pub struct Lanes;
+
+impl Warp for Lanes {
+    #[inline(always)]
+    fn active_mask(&self) -> u64 {
+        amdgpu::ballot(true)
+    }
+
+    #[inline(always)]
+    fn lane(&self) -> u32 {
+        amdgpu::mbcnt_hi(!0, amdgpu::mbcnt_lo(!0, 0))
+    }
+
+    #[inline(always)]
+    fn broadcast(&self, mask: u64, value: u64) -> u64 {
+        // SAFETY: the leader is a lane of the mask, which every lane of it calls this with.
+        unsafe { amdgpu::readlane_u64(value, mask.trailing_zeros()) }
+    }
+
+    #[inline(always)]
+    fn any(&self, mask: u64, value: bool) -> bool {
+        amdgpu::ballot(value) & mask != 0
+    }
+
+    #[inline(always)]
+    fn sync(&self, _: u64) {
+        // Lanes run in lock step and share the counter of outstanding accesses that a fence of
+        // the leader waits for (A5): only the compiler must not reorder.
+        core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::AcqRel);
+        amdgpu::wave_barrier();
+    }
+
+    #[inline(always)]
+    fn pause(&self, polls: u32) {
+        // Units of 64 cycles.
+        if polls < 64 {
+            amdgpu::s_sleep::<1>();
+        } else {
+            amdgpu::s_sleep::<8>();
+        }
+    }
+
+    #[inline(always)]
+    fn port_hint(&self) -> u32 {
+        // Nothing says where this wavefront runs; blocks of a grid start in order, so counting
+        // them spreads those that run at once.
+        let lanes = amdgpu::wavefrontsize();
+        let wave = crate::grid::thread_index() as u32 / lanes;
+        let waves = threads().iter().product::<u32>().div_ceil(lanes);
+        crate::grid::block_index() as u32 * waves + wave
+    }
+}
+
+/// The start of the packet that launched this kernel, as HSA lays it out.
+#[repr(C)]
+struct Dispatch {
+    header: u16,
+    setup: u16,
+    workgroup_size: [u16; 3],
+    reserved: u16,
+    /// In threads, not blocks.
+    grid_size: [u32; 3],
+}
+
+const _: () = assert!(core::mem::offset_of!(Dispatch, grid_size) == 12);
+
+#[inline(always)]
+fn dispatch() -> &'static Dispatch {
+    // SAFETY: the packet is aligned to 64 bytes, holds at least these fields, and does not change
+    // while its kernel runs.
+    unsafe { &*amdgpu_dispatch_ptr().cast() }
+}
+
+/// This thread's block.
+#[inline(always)]
+pub fn block() -> [u32; 3] {
+    [
+        amdgpu::workgroup_id_x(),
+        amdgpu::workgroup_id_y(),
+        amdgpu::workgroup_id_z(),
+    ]
+}
+
+/// This thread within its block.
+#[inline(always)]
+pub fn thread() -> [u32; 3] {
+    [
+        amdgpu::workitem_id_x(),
+        amdgpu::workitem_id_y(),
+        amdgpu::workitem_id_z(),
+    ]
+}
+
+/// Blocks of the grid.
+#[inline(always)]
+pub fn blocks() -> [u32; 3] {
+    let (grid, block) = (dispatch().grid_size, threads());
+    core::array::from_fn(|i| grid[i].div_ceil(block[i].max(1)))
+}
+
+/// Threads of a block.
+#[inline(always)]
+pub fn threads() -> [u32; 3] {
+    dispatch().workgroup_size.map(u32::from)
+}
+
+/// Ends this thread, and with it its wavefront: called only when the run is ending.
+#[inline(always)]
+pub(crate) fn end_thread() -> ! {
+    amdgpu::endpgm()
+}

@@ -1,0 +1,95 @@
+//! The CPU device: each thread is a warp of one lane.
+
+use std::boxed::Box;
+use std::cell::Cell;
+use std::panic::resume_unwind;
+
+use rpc_port::Warp;
+use rpc_port::warp::host_pause;
+use rpc_types::image::CpuThread;
+
+std::thread_local! {
+    static THREAD: Cell<Option<CpuThread>> = const { Cell::new(None) };
+}
+
+/// The panic payload that ends a device thread; the entry point catches it.
+pub(crate) struct EndThread;
+
+/// Runs `f` as the device thread `thread`.
+pub(crate) fn with_thread<R>(thread: CpuThread, f: impl FnOnce() -> R) -> R {
+    THREAD.set(Some(thread));
+    let result = f();
+    THREAD.set(None);
+    result
+}
+
+/// Whether this is a device thread.
+pub(crate) fn is_device_thread() -> bool {
+    THREAD.get().is_some()
+}
+
+fn current() -> CpuThread {
+    let one = [1; 3];
+    THREAD.get().unwrap_or(CpuThread {
+        blocks: one,
+        threads: one,
+        ..CpuThread::default()
+    })
+}
+
+/// The one lane of this thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Lanes;
+
+impl Warp for Lanes {
+    fn active_mask(&self) -> u64 {
+        1
+    }
+
+    fn lane(&self) -> u32 {
+        0
+    }
+
+    fn broadcast(&self, _: u64, value: u64) -> u64 {
+        value
+    }
+
+    fn any(&self, _: u64, value: bool) -> bool {
+        value
+    }
+
+    fn sync(&self, _: u64) {}
+
+    fn pause(&self, polls: u32) {
+        host_pause(polls);
+    }
+
+    fn port_hint(&self) -> u32 {
+        crate::grid::global_index() as u32
+    }
+}
+
+/// This thread's block.
+pub fn block() -> [u32; 3] {
+    current().block
+}
+
+/// This thread within its block.
+pub fn thread() -> [u32; 3] {
+    current().thread
+}
+
+/// Blocks of the grid.
+pub fn blocks() -> [u32; 3] {
+    current().blocks
+}
+
+/// Threads of a block.
+pub fn threads() -> [u32; 3] {
+    current().threads
+}
+
+/// Ends this thread alone, by unwinding to its entry point.
+pub(crate) fn end_thread() -> ! {
+    resume_unwind(Box::new(EndThread))
+}

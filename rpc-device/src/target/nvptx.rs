@@ -1,0 +1,147 @@
+//! NVIDIA: warps of 32 lanes that may run apart.
+
+use core::arch::asm;
+use core::arch::nvptx;
+
+use rpc_port::Warp;
+
+// The compiler knows of intrinsics that lanes take part together; of `asm!` it does not.
+#[allow(improper_ctypes)]
+unsafe extern "C" {
+    #[link_name = "llvm.nvvm.activemask"]
+    fn active_mask() -> u32;
+    #[link_name = "llvm.nvvm.vote.ballot.sync"]
+    fn ballot_sync(mask: u32, value: bool) -> u32;
+    #[link_name = "llvm.nvvm.bar.warp.sync"]
+    fn warp_sync(mask: u32);
+    #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
+    fn shuffle(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.read.ptx.sreg.laneid"]
+    fn lane_id() -> u32;
+    #[link_name = "llvm.nvvm.read.ptx.sreg.warpid"]
+    fn warp_id() -> u32;
+    #[link_name = "llvm.nvvm.read.ptx.sreg.smid"]
+    fn sm_id() -> u32;
+    #[link_name = "llvm.nvvm.read.ptx.sreg.nsmid"]
+    fn sm_count() -> u32;
+}
+
+/// The lanes of this warp.
+#[derive(Clone, Copy, Debug)]
+pub struct Lanes;
+
+impl Warp for Lanes {
+    #[inline(always)]
+    fn active_mask(&self) -> u64 {
+        // SAFETY: reads a register.
+        unsafe { active_mask() }.into()
+    }
+
+    #[inline(always)]
+    fn lane(&self) -> u32 {
+        // SAFETY: reads a register.
+        unsafe { lane_id() }
+    }
+
+    #[inline(always)]
+    fn broadcast(&self, mask: u64, value: u64) -> u64 {
+        let mask = mask as u32;
+        let leader = mask.trailing_zeros();
+        // SAFETY: every lane of the mask calls this with the same mask (`Warp`'s contract), and
+        // the leader is one of them. 31 is the whole warp as one segment.
+        let (low, high) = unsafe {
+            (
+                shuffle(mask, value as u32, leader, 31),
+                shuffle(mask, (value >> 32) as u32, leader, 31),
+            )
+        };
+        u64::from(high) << 32 | u64::from(low)
+    }
+
+    #[inline(always)]
+    fn any(&self, mask: u64, value: bool) -> bool {
+        // SAFETY: every lane of the mask calls this with the same mask (`Warp`'s contract).
+        unsafe { ballot_sync(mask as u32, value) != 0 }
+    }
+
+    #[inline(always)]
+    fn sync(&self, mask: u64) {
+        // SAFETY: every lane of the mask calls this with the same mask (`Warp`'s contract).
+        unsafe { warp_sync(mask as u32) }
+    }
+
+    #[inline(always)]
+    fn pause(&self, polls: u32) {
+        // A poll of host memory takes about a microsecond by itself. Sleeping a little between
+        // polls is free alone and leaves the link to others under load; a long wait sleeps longer.
+        let nanoseconds = if polls < 64 { 20 } else { 500 };
+        // SAFETY: sleeps.
+        unsafe { asm!("nanosleep.u32 {};", in(reg32) nanoseconds, options(nomem, nostack)) };
+    }
+
+    #[inline(always)]
+    fn port_hint(&self) -> u32 {
+        // Slot first: under light load every SM uses its low slots, which are the low ports.
+        // SAFETY: reads registers.
+        unsafe { warp_id() * sm_count() + sm_id() }
+    }
+}
+
+/// This thread's block.
+#[inline(always)]
+pub fn block() -> [u32; 3] {
+    // SAFETY: reads registers.
+    unsafe {
+        [
+            nvptx::_block_idx_x(),
+            nvptx::_block_idx_y(),
+            nvptx::_block_idx_z(),
+        ]
+    }
+}
+
+/// This thread within its block.
+#[inline(always)]
+pub fn thread() -> [u32; 3] {
+    // SAFETY: reads registers.
+    unsafe {
+        [
+            nvptx::_thread_idx_x(),
+            nvptx::_thread_idx_y(),
+            nvptx::_thread_idx_z(),
+        ]
+    }
+}
+
+/// Blocks of the grid.
+#[inline(always)]
+pub fn blocks() -> [u32; 3] {
+    // SAFETY: reads registers.
+    unsafe {
+        [
+            nvptx::_grid_dim_x(),
+            nvptx::_grid_dim_y(),
+            nvptx::_grid_dim_z(),
+        ]
+    }
+}
+
+/// Threads of a block.
+#[inline(always)]
+pub fn threads() -> [u32; 3] {
+    // SAFETY: reads registers.
+    unsafe {
+        [
+            nvptx::_block_dim_x(),
+            nvptx::_block_dim_y(),
+            nvptx::_block_dim_z(),
+        ]
+    }
+}
+
+/// Ends this thread alone, without a trap: the others go on and pinned memory stays readable.
+#[inline(always)]
+pub(crate) fn end_thread() -> ! {
+    // SAFETY: the thread ends here; nothing of it is used after.
+    unsafe { asm!("exit;", options(noreturn, nostack)) }
+}
