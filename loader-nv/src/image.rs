@@ -6,6 +6,7 @@ use std::ptr::{null_mut, without_provenance_mut};
 
 use cust::sys::{self, CUjit_option as Jit};
 use loader_core::device::DeviceError;
+use loader_core::image::{self, ImageKind};
 
 use crate::cuda::{Module, NOT_FOUND, check, code, error};
 use crate::device::CudaDevice;
@@ -18,7 +19,7 @@ impl CudaDevice {
         if self.module.get().is_some() {
             return Err(DeviceError::Image("an image is already loaded".to_owned()));
         }
-        let data = prepare(image).map_err(|reason| DeviceError::Image(reason.to_owned()))?;
+        let data = prepare(image)?;
         self.enter()?;
         let (mut said, mut erred) = (vec![0_u8; LOG], vec![0_u8; LOG]);
         let mut options = [
@@ -107,92 +108,25 @@ impl CudaDevice {
     }
 }
 
-/// The image as the driver wants it: text with a NUL, ELF with every part inside.
-fn prepare(image: &[u8]) -> Result<Cow<'_, [u8]>, &'static str> {
-    if image.starts_with(b"\x7fELF") {
-        check_elf(image)?;
-        return Ok(Cow::Borrowed(image));
-    }
-    let ends = image
-        .iter()
-        .rposition(|byte| *byte != 0 && !byte.is_ascii_whitespace());
-    let text = &image[..ends.map_or(0, |last| last + 1)];
-    if text.is_empty() {
-        return Err("the image is empty");
-    }
-    if text.contains(&0) {
-        return Err("the image is neither a cubin nor PTX: it has NUL bytes");
-    }
-    let mut ended = Vec::with_capacity(text.len() + 2);
-    ended.extend_from_slice(text);
-    ended.extend_from_slice(b"\n\0");
-    Ok(Cow::Owned(ended))
-}
-
-/// The driver is told no length and trusts the headers: those of a truncated file would send it
-/// past the end.
-fn check_elf(image: &[u8]) -> Result<(), &'static str> {
-    const TRUNCATED: &str = "the cubin is truncated or damaged";
-    fn field<const N: usize>(image: &[u8], at: usize) -> Option<u64> {
-        let bytes = image.get(at..at.checked_add(N)?)?;
-        Some(
-            bytes
+/// The image as the driver wants it: text with a NUL. The driver is told no length; that an ELF
+/// file holds all its parts is part of recognising it.
+fn prepare(image: &[u8]) -> Result<Cow<'_, [u8]>, DeviceError> {
+    let refused = |sentence: String| Err(DeviceError::Image(sentence));
+    match image::recognise(image) {
+        Ok(ImageKind::Cubin) => Ok(Cow::Borrowed(image)),
+        Ok(ImageKind::Ptx) => {
+            let ends = image
                 .iter()
-                .rev()
-                .fold(0, |value, &byte| value << 8 | u64::from(byte)),
-        )
+                .rposition(|byte| *byte != 0 && !byte.is_ascii_whitespace());
+            let text = &image[..ends.map_or(0, |last| last + 1)];
+            if text.contains(&0) {
+                return refused("the PTX has NUL bytes: it is damaged".to_owned());
+            }
+            Ok(Cow::Owned([text, b"\n\0"].concat()))
+        }
+        Ok(other) => refused(format!("{} does not run on an NVIDIA device", other.name())),
+        Err(reason) => refused(format!("the image {reason}")),
     }
-    // A table at `offset` of `count` entries of `size` bytes; `place` gives where in an entry the
-    // file offset and length of what it describes are, or none for an entry without contents.
-    let table =
-        |offset: u64, size: u64, count: u64, least: u64, place: fn(u64) -> (usize, usize)| {
-            if count == 0 {
-                return Some(());
-            }
-            let end = offset.checked_add(size.checked_mul(count)?)?;
-            if size < least || end > image.len() as u64 {
-                return None;
-            }
-            for index in 0..count {
-                let entry = (offset + index * size) as usize;
-                let (start, length) = place(field::<4>(image, entry + 4)?);
-                if length == 0 {
-                    continue;
-                }
-                let (start, length) = (
-                    field::<8>(image, entry + start)?,
-                    field::<8>(image, entry + length)?,
-                );
-                if start.checked_add(length)? > image.len() as u64 {
-                    return None;
-                }
-            }
-            Some(())
-        };
-    let well = || {
-        let header = |at| field::<2>(image, at);
-        // Sections: NOBITS (8) and NULL (0) have no contents. Segments: all have.
-        table(
-            field::<8>(image, 40)?,
-            header(58)?,
-            header(60)?,
-            64,
-            |kind| {
-                if kind == 8 || kind == 0 {
-                    (0, 0)
-                } else {
-                    (24, 32)
-                }
-            },
-        )?;
-        table(field::<8>(image, 32)?, header(54)?, header(56)?, 56, |_| {
-            (8, 32)
-        })
-    };
-    if image.get(4..6) != Some(&[2, 1]) || field::<2>(image, 18) != Some(190) {
-        return Err("the image is an ELF file but not a cubin");
-    }
-    well().ok_or(TRUNCATED)
 }
 
 /// A log's lines as one, and not too long a one.
@@ -213,75 +147,24 @@ fn one_line(log: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Header, one section header, eight bytes of contents.
-    fn cubin() -> Vec<u8> {
-        let mut elf = vec![0; 136];
-        elf[..6].copy_from_slice(b"\x7fELF\x02\x01");
-        elf[18] = 190;
-        elf[40] = 64; // section headers at 64
-        elf[58] = 64; // bytes of each
-        elf[60] = 1; // how many
-        elf[68] = 1; // PROGBITS
-        elf[64 + 24] = 128; // its contents
-        elf[64 + 32] = 8;
-        elf
-    }
-
     #[test]
     fn text_gets_its_nul() {
-        for text in [
-            &b".version 8.0"[..],
-            b".version 8.0\n",
-            b".version 8.0\n\0",
-            b".version 8.0\0\0",
-        ] {
-            assert_eq!(
-                prepare(text).unwrap().strip_suffix(b"\n\0"),
-                Some(&b".version 8.0"[..])
-            );
+        for end in ["", "\n", "\n\0", "\0\0", " \n\0 "] {
+            let text = format!(".version 8.0{end}");
+            assert_eq!(*prepare(text.as_bytes()).unwrap(), *b".version 8.0\n\0");
         }
     }
 
     #[test]
-    fn what_is_neither_is_refused() {
-        assert_eq!(prepare(b""), Err("the image is empty"));
-        assert_eq!(prepare(b" \n"), Err("the image is empty"));
-        assert!(prepare(b".version\0 8.0").unwrap_err().contains("NUL"));
-        let mut other = cubin();
-        other[18] = 62;
+    fn what_the_driver_does_not_take_never_reaches_it() {
+        let sentence = |image: &[u8]| prepare(image).unwrap_err().to_string();
+        assert!(sentence(b"").starts_with("the image is empty"));
+        assert!(sentence(b"hello").starts_with("the image is text"));
+        assert!(sentence(b"\x7fELF\x02\x01").contains("cut short"));
         assert_eq!(
-            prepare(&other),
-            Err("the image is an ELF file but not a cubin")
+            sentence(b".version 8.0\n\0x"),
+            "the PTX has NUL bytes: it is damaged"
         );
-    }
-
-    #[test]
-    fn a_cubin_must_hold_all_its_parts() {
-        let elf = cubin();
-        assert!(prepare(&elf).is_ok());
-        for length in 20..elf.len() {
-            assert_eq!(
-                prepare(&elf[..length]),
-                Err("the cubin is truncated or damaged"),
-                "{length}"
-            );
-        }
-        for (at, value) in [
-            (64 + 32, 9),
-            (64 + 31, 255),
-            (47, 255),
-            (58, 8),
-            (61, 255),
-            (56, 1),
-        ] {
-            let mut broken = elf.clone();
-            broken[at] = value;
-            assert_eq!(
-                prepare(&broken),
-                Err("the cubin is truncated or damaged"),
-                "{at}"
-            );
-        }
     }
 
     #[test]

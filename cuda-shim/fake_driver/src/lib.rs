@@ -1,6 +1,6 @@
 //! A pretended `libcuda.so.1`.
 //!
-//! It has two H200s whose memory is the host's, and takes any text with `.version` in it as PTX
+//! It has two H200s whose memory is the host's, and takes any text with `.target` in it as PTX
 //! with the kernels that the text names. Kernels do not run; what they would do is fixed:
 //!
 //! - `_begin` and `_end` do nothing. `_end` is refused without a 4-byte parameter, as compilers
@@ -151,8 +151,8 @@ driver! {
         // The logs and their sizes, sizes by value.
         if std::slice::from_raw_parts(options, count as usize) != [3, 4, 5, 6] { return 1; }
         let image = text(image);
-        if !image.contains(".version") {
-            let log = b"ptxas application ptx input, line 1; fatal   : Missing .version directive\n\
+        if !image.contains(".target") {
+            let log = b"ptxas application ptx input, line 1; fatal   : Missing .target directive\n\
                         ptxas fatal   : Ptx assembly aborted due to errors\0";
             if (*values.add(3) as usize) < log.len() { return 1; }
             (*values.add(2)).copy_from_nonoverlapping(log.as_ptr(), log.len());
