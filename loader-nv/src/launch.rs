@@ -56,7 +56,7 @@ fn block_size(grid: Grid) -> (&'static str, u64) {
         if flat {
             "--threads"
         } else {
-            "a block's number of threads"
+            "--threads times --threads-y times --threads-z"
         },
         total,
     )
@@ -64,17 +64,8 @@ fn block_size(grid: Grid) -> (&'static str, u64) {
 
 /// Refuses what the device would: a sentence with the option is more use than "invalid value".
 fn check_grid(info: &DeviceInfo, grid: Grid) -> Result<(), DeviceError> {
-    let option = |plain, named, sizes: [u32; 3]| if sizes[1..] == [1, 1] { plain } else { named };
-    let threads = [
-        option("--threads", "--threads-x", grid.threads),
-        "--threads-y",
-        "--threads-z",
-    ];
-    let blocks = [
-        option("--blocks", "--blocks-x", grid.blocks),
-        "--blocks-y",
-        "--blocks-z",
-    ];
+    let threads = ["--threads", "--threads-y", "--threads-z"];
+    let blocks = ["--blocks", "--blocks-y", "--blocks-z"];
     let limit = |what, asked: u64, most: u32| {
         if asked <= u64::from(most) {
             return Ok(());
@@ -291,9 +282,15 @@ mod tests {
             sentence([u32::MAX, 1, 1], [1; 3]),
             "--blocks 4294967295 is more than the 2147483647 that NVIDIA H200 takes"
         );
-        assert!(sentence([1; 3], [64, 32, 1]).starts_with("a block's number of threads 2048"));
+        assert!(
+            sentence([1; 3], [64, 32, 1])
+                .starts_with("--threads times --threads-y times --threads-z 2048")
+        );
         assert!(sentence([1; 3], [1, 1, 128]).starts_with("--threads-z 128 is more than the 64"));
-        assert!(sentence([1; 3], [u32::MAX; 3]).starts_with("a block's number of threads"));
+        assert!(
+            sentence([1; 3], [u32::MAX; 3])
+                .starts_with("--threads times --threads-y times --threads-z")
+        );
         assert!(sentence([1, 0, 1], [1; 3]).contains("at least one"));
     }
 }
