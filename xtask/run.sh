@@ -7,10 +7,11 @@
 #   run.sh exec PROGRAM .. a program of bin/ (loader-nv, loader-cpu, gpurpc-top, pingpong), at most 120 s
 #   run.sh list            what is in the bundle
 #
-# LAYOUTS='line compact' and LIMIT=SECONDS (per program) can be set.
+# LAYOUTS='line compact', LIMIT=SECONDS for each program and BUDGET=SECONDS for a suite can be set.
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-limit=${LIMIT:-30}
+limit=${LIMIT:-20}
+budget=${BUDGET:-150}
 layouts=${LAYOUTS:-line compact}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -45,6 +46,11 @@ fail() {
 check() {
     local name=$1 want=$2 test=$3 start code
     shift 3
+    : >"$work/out" >"$work/err"
+    if [ "$SECONDS" -gt "$budget" ]; then
+        fail "$name" "not run: the suite's $budget s are over"
+        return
+    fi
     start=$(now)
     bounded "$@" >"$work/out" 2>"$work/err"
     code=$?
@@ -123,7 +129,7 @@ nv_refusals() {
     # The driver's own message about the syntax may follow ours.
     check "refuses PTX with a syntax error" 125 says_something "$loader" "$work/bad.ptx"
     check "no visible device" 125 one_sentence env CUDA_VISIBLE_DEVICES= "$loader" "$(image line hello)"
-    if command -v ldd >/dev/null && ldd "$loader" | grep -q libcuda; then
+    if command -v ldd >/dev/null && ldd "$loader" 2>/dev/null | grep -q libcuda; then
         fail "no libcuda in ldd" "the loader is linked to it"
     else
         pass "no libcuda in ldd"
