@@ -5,15 +5,12 @@ use rpc_device::procedure::Increment;
 use rpc_device::{Program, call, entry, eprintln};
 
 fn main(program: &Program) -> i32 {
-    let count: u64 = match program.arg(1) {
-        None => 1_000_000,
-        Some(text) => match text.parse() {
-            Some(count) => count,
-            None => {
-                eprintln!("increment: {text} is not a number of calls");
-                return 1;
-            }
-        },
+    let Some(count) = program
+        .arg(1)
+        .map_or(Some(1_000_000), |text| text.parse::<u64>())
+    else {
+        eprintln!("increment: the argument is a number of calls");
+        return 1;
     };
     for i in 0..count {
         // Each lane of a warp sends its own number; all of them travel together.
