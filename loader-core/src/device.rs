@@ -70,7 +70,10 @@ pub struct Grid {
 
 impl Grid {
     /// One thread.
-    pub const ONE: Self = Self { blocks: [1; 3], threads: [1; 3] };
+    pub const ONE: Self = Self {
+        blocks: [1; 3],
+        threads: [1; 3],
+    };
 }
 
 /// A kernel of the image ABI with its arguments; addresses are the device's.

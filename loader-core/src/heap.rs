@@ -34,7 +34,10 @@ impl Heap {
     /// gives out address 0.
     pub fn new(base: u64, size: u64) -> Self {
         let end = base.saturating_add(size) / ALIGNMENT * ALIGNMENT;
-        let start = base.max(1).checked_next_multiple_of(ALIGNMENT).unwrap_or(end);
+        let start = base
+            .max(1)
+            .checked_next_multiple_of(ALIGNMENT)
+            .unwrap_or(end);
         let mut heap = Self::default();
         if start < end {
             heap.free.insert(start, end - start);
@@ -117,7 +120,11 @@ mod tests {
         let mut heap = Heap::new(BASE, 8 << 20);
         let small = heap.allocate(300).unwrap();
         assert_eq!(heap.allocate(LARGE), Some(BASE + LARGE));
-        assert_eq!(heap.allocate(300), Some(small + 512), "the gap before it is still used");
+        assert_eq!(
+            heap.allocate(300),
+            Some(small + 512),
+            "the gap before it is still used"
+        );
     }
 
     #[test]
@@ -134,10 +141,20 @@ mod tests {
 
     #[test]
     fn odd_ranges_are_no_trouble() {
-        for (base, size) in [(0, 0), (0, 255), (u64::MAX, 9), (u64::MAX - 300, 300), (5, 100)] {
+        for (base, size) in [
+            (0, 0),
+            (0, 255),
+            (u64::MAX, 9),
+            (u64::MAX - 300, 300),
+            (5, 100),
+        ] {
             assert_eq!(Heap::new(base, size).allocate(1), None, "{base} {size}");
         }
-        assert_eq!(Heap::new(0, 1024).allocate(1), Some(256), "never a null pointer");
+        assert_eq!(
+            Heap::new(0, 1024).allocate(1),
+            Some(256),
+            "never a null pointer"
+        );
         assert_eq!(Heap::default().allocate(1), None);
     }
 

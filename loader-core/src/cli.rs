@@ -1,0 +1,360 @@
+//! The command line that all loaders share.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::RangedU64ValueParser;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use rpc_types::layout::MAX_PORTS;
+
+use crate::device::{DeviceError, DeviceInfo, Grid};
+use crate::image::MAX_IMAGE;
+
+/// Bytes of device heap unless something else is asked for.
+pub const DEFAULT_HEAP: u64 = 64 << 20;
+/// The longest message that is taken unless something else is asked for.
+pub const DEFAULT_MAX_MESSAGE: u64 = 64 << 20;
+/// Bytes of all messages in flight together: no message can be longer.
+pub const MAX_IN_FLIGHT: u64 = 1 << 30;
+
+/// How the server's threads wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Poll {
+    /// Never sleep: the shortest calls, a core for each thread.
+    Spin,
+    /// Spin after traffic, sleep when idle.
+    #[default]
+    Adaptive,
+    /// Sleep between looks: the least load.
+    Sleep,
+}
+
+/// How an image is run: the options of every loader.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Threads of a block, in x.
+    #[arg(long, visible_alias = "threads-x", value_name = "N", default_value_t = 1, value_parser = count())]
+    pub threads: u32,
+    /// Threads of a block, in y.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count())]
+    pub threads_y: u32,
+    /// Threads of a block, in z.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count())]
+    pub threads_z: u32,
+    /// Blocks, in x.
+    #[arg(long, visible_alias = "blocks-x", value_name = "N", default_value_t = 1, value_parser = count())]
+    pub blocks: u32,
+    /// Blocks, in y.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count())]
+    pub blocks_y: u32,
+    /// Blocks, in z.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count())]
+    pub blocks_z: u32,
+    /// Which device, counted from 0.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub device: u32,
+    /// Ports between device and host [default: what the image wishes, else one for each warp that
+    /// can be resident].
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u32>::new().range(1..=u64::from(MAX_PORTS)))]
+    pub ports: Option<u32>,
+    /// Stack of each device thread, in bytes (k, m, g: times 1024).
+    #[arg(long, value_name = "BYTES", value_parser = positive_size)]
+    pub stack_size: Option<u64>,
+    /// Memory that the device program can allocate, in bytes (k, m, g).
+    #[arg(long, value_name = "BYTES", default_value = "64m", value_parser = size)]
+    pub heap_size: u64,
+    /// End the run after this time (fractions allowed), with code 124.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// How the server's threads wait for calls.
+    #[arg(long, value_enum, default_value_t)]
+    pub poll: Poll,
+    /// Threads that serve calls [default: by the number of cores].
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u32>::new().range(1..=64))]
+    pub server_threads: Option<u32>,
+    /// The longest message that the host takes, in bytes (k, m, g).
+    #[arg(long, value_name = "BYTES", default_value = "64m", value_parser = message_size)]
+    pub max_message: u64,
+    /// Print registers, stack and memory of each kernel before the run.
+    #[arg(long)]
+    pub print_resource_usage: bool,
+    /// Write what was called, as JSON lines, when the run has ended.
+    #[arg(long, value_name = "PATH")]
+    pub report: Vec<PathBuf>,
+    /// End when this process, which has started this one, does.
+    #[arg(long, hide = true, value_name = "PID")]
+    pub die_with_parent: Option<i32>,
+}
+
+impl Options {
+    /// The grid, if `info`'s device takes it.
+    ///
+    /// # Errors
+    /// [`DeviceError::Limit`] for the first number that is too large.
+    pub fn grid(&self, info: &DeviceInfo) -> Result<Grid, DeviceError> {
+        let grid = Grid {
+            blocks: [self.blocks, self.blocks_y, self.blocks_z],
+            threads: [self.threads, self.threads_y, self.threads_z],
+        };
+        let limit = |what, asked, most: u32| {
+            if asked <= u64::from(most) {
+                return Ok(());
+            }
+            Err(DeviceError::Limit {
+                what,
+                asked,
+                most: most.into(),
+                device: info.name.clone(),
+            })
+        };
+        for (i, what) in ["--threads", "--threads-y", "--threads-z"]
+            .into_iter()
+            .enumerate()
+        {
+            limit(what, grid.threads[i].into(), info.max_block[i])?;
+        }
+        for (i, what) in ["--blocks", "--blocks-y", "--blocks-z"]
+            .into_iter()
+            .enumerate()
+        {
+            limit(what, grid.blocks[i].into(), info.max_grid[i])?;
+        }
+        let all = grid.threads.iter().map(|&n| u64::from(n)).product();
+        limit(
+            "--threads times --threads-y times --threads-z",
+            all,
+            info.max_threads,
+        )?;
+        Ok(grid)
+    }
+}
+
+/// The command line of a loader.
+#[derive(Clone, Debug, Parser)]
+#[command(version, about = "Runs a GPU image and serves its calls")]
+pub struct Cli {
+    /// How it is run.
+    #[command(flatten)]
+    pub options: Options,
+    /// The image (`-` is standard input), then what the program gets as its arguments.
+    // One list, so that nothing behind the image is ever taken for an option of the loader.
+    #[arg(required = true, trailing_var_arg = true, value_names = ["IMAGE", "ARGUMENTS"], num_args = 1..)]
+    pub command: Vec<OsString>,
+}
+
+/// Why a command line was not taken.
+#[derive(Debug)]
+pub enum Usage {
+    /// `--help` or `--version`: print this to standard output; nothing is wrong.
+    Information(String),
+    /// One sentence that says what is wrong.
+    Wrong(String),
+}
+
+/// Parses the arguments behind the program's name, which is `name`.
+///
+/// # Errors
+/// When nothing is to be run.
+pub fn parse<C: CommandFactory + FromArgMatches>(
+    name: &'static str,
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Result<C, Usage> {
+    C::command()
+        .name(name)
+        .no_binary_name(true)
+        .override_usage(format!("{name} [OPTIONS] IMAGE [ARGUMENTS]..."))
+        .try_get_matches_from(arguments)
+        .and_then(|matches| C::from_arg_matches(&matches))
+        .map_err(|error| match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                Usage::Information(error.render().to_string())
+            }
+            _ => Usage::Wrong(sentence(&error.render().to_string())),
+        })
+}
+
+/// The first paragraph of what clap says, in one line: after it come tips and the usage.
+fn sentence(rendered: &str) -> String {
+    let paragraph = rendered.split("\n\n").next().unwrap_or_default();
+    let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = line.strip_prefix("error: ").unwrap_or(&line);
+    format!("{line} (--help lists the options)")
+}
+
+fn count() -> RangedU64ValueParser<u32> {
+    RangedU64ValueParser::new().range(1..)
+}
+
+/// A number of bytes, perhaps with a suffix.
+fn size(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.trim_end_matches(['k', 'K', 'm', 'M', 'g', 'G']) {
+        digits if text.len() == digits.len() => (digits, 0),
+        digits if text.len() == digits.len() + 1 => match text.as_bytes()[digits.len()] {
+            b'k' | b'K' => (digits, 10),
+            b'm' | b'M' => (digits, 20),
+            _ => (digits, 30),
+        },
+        _ => (text, 0),
+    };
+    let wrong = "give a whole number of bytes, perhaps followed by k, m or g";
+    if !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(wrong.to_owned());
+    }
+    let number: u64 = digits.parse().map_err(|_| wrong.to_owned())?;
+    number
+        .checked_mul(1 << shift)
+        .filter(|&bytes| bytes <= 1 << 48)
+        .ok_or_else(|| "no device has as many bytes".to_owned())
+}
+
+fn positive_size(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        0 => Err("it must be at least 1".to_owned()),
+        bytes => Ok(bytes),
+    }
+}
+
+fn message_size(text: &str) -> Result<u64, String> {
+    match positive_size(text)? {
+        bytes if bytes > MAX_IN_FLIGHT => Err("the most is 1g".to_owned()),
+        bytes => Ok(bytes),
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| "give a number of seconds".to_owned())?;
+    if !(seconds > 0.0 && seconds <= 1e9) {
+        return Err("it must be more than 0 and at most 1e9".to_owned());
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+const _: () = assert!(MAX_IMAGE == 1 << 30 && MAX_IN_FLIGHT == 1 << 30);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cli(line: &str) -> Result<Cli, String> {
+        parse("loader", line.split_whitespace().map(OsString::from)).map_err(|usage| match usage {
+            Usage::Wrong(said) => said,
+            Usage::Information(text) => format!("information: {text}"),
+        })
+    }
+
+    #[test]
+    fn the_program_gets_all_behind_the_image() {
+        for (line, command) in [
+            ("image", vec!["image"]),
+            (
+                "--threads 2 image --threads 3 --frob -x",
+                vec!["image", "--threads", "3", "--frob", "-x"],
+            ),
+            ("image -- a --help", vec!["image", "--", "a", "--help"]),
+            ("- --version", vec!["-", "--version"]),
+            ("-- --odd", vec!["--odd"]),
+        ] {
+            assert_eq!(cli(line).unwrap().command, command, "{line}");
+        }
+    }
+
+    #[test]
+    fn values_are_read() {
+        let options = cli(
+            "--threads-x 2 --threads-y 3 --blocks 4 --blocks-z 5 --ports 65536 --stack-size 64k \
+             --heap-size 0 --timeout 1.5 --poll spin --max-message 1g --report a --report b image",
+        )
+        .unwrap()
+        .options;
+        assert_eq!((options.threads, options.threads_y), (2, 3));
+        assert_eq!((options.blocks, options.blocks_z), (4, 5));
+        assert_eq!(options.ports, Some(65536));
+        assert_eq!(options.stack_size, Some(64 << 10));
+        assert_eq!(options.heap_size, 0);
+        assert_eq!(options.timeout, Some(Duration::from_millis(1500)));
+        assert_eq!(options.poll, Poll::Spin);
+        assert_eq!(options.max_message, 1 << 30);
+        assert_eq!(options.report.len(), 2);
+        let options = cli("image").unwrap().options;
+        assert_eq!(options.max_message, DEFAULT_MAX_MESSAGE);
+        assert_eq!(options.heap_size, DEFAULT_HEAP);
+    }
+
+    #[test]
+    fn wrong_values_get_one_sentence() {
+        for line in [
+            "",
+            "--frob image",
+            "--threads 0 image",
+            "--threads x image",
+            "--threads -1 image",
+            "--blocks 4294967296 image",
+            "--ports 0 image",
+            "--ports 65537 image",
+            "--stack-size 0 image",
+            "--stack-size 1kk image",
+            "--stack-size m image",
+            "--heap-size +1 image",
+            "--heap-size 99999999999g image",
+            "--max-message 1025m image",
+            "--max-message 0 image",
+            "--timeout 0 image",
+            "--timeout nan image",
+            "--timeout -1 image",
+            "--timeout soon image",
+            "--poll often image",
+            "--server-threads 0 image",
+            "--threads 1 --threads 2 image",
+        ] {
+            let said = cli(line).unwrap_err();
+            assert!(
+                !said.contains('\n') && !said.starts_with("information"),
+                "{line}: {said}"
+            );
+        }
+        assert!(cli("").unwrap_err().contains("IMAGE"));
+    }
+
+    #[test]
+    fn help_is_no_error() {
+        let said = cli("--help").unwrap_err();
+        assert!(said.contains("loader [OPTIONS] IMAGE"), "{said}");
+        assert!(!said.contains("die-with-parent"));
+        assert!(
+            cli("--version")
+                .unwrap_err()
+                .starts_with("information: loader 0")
+        );
+    }
+
+    #[test]
+    fn grids_are_checked() {
+        let info = DeviceInfo {
+            name: "a device".to_owned(),
+            lanes: 32,
+            resident_warps: 4,
+            max_threads: 1024,
+            max_block: [1024, 1024, 64],
+            max_grid: [2_147_483_647, 65535, 65535],
+        };
+        let grid = |line: &str| cli(line).unwrap().options.grid(&info);
+        assert_eq!(grid("image").unwrap(), Grid::ONE);
+        assert_eq!(
+            grid("--threads 5000 image").unwrap_err().to_string(),
+            "--threads 5000 is more than the 1024 that a device takes"
+        );
+        for line in [
+            "--blocks 4294967295 image",
+            "--blocks-y 65536 image",
+            "--threads-z 65 image",
+            "--threads 64 --threads-y 17 image",
+            "--threads 1024 --threads-y 1024 --threads-z 64 image",
+        ] {
+            assert!(grid(line).is_err(), "{line}");
+        }
+    }
+}

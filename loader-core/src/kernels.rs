@@ -1,0 +1,115 @@
+//! The kernels of one run, launched by a thread of its own: a launch may block until the kernel
+//! has ended, and whoever waits for it could not tell it to stop.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::device::{Device, DeviceError, Grid, Kernel};
+
+/// How long the end of a kernel is awaited without sleep: as short kernels take.
+const SPIN: Duration = Duration::from_micros(50);
+/// The longest sleep between two looks.
+const LONGEST_SLEEP: Duration = Duration::from_micros(200);
+
+/// What the kernels get, at device addresses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arguments {
+    pub(crate) argc: i32,
+    pub(crate) argv: u64,
+    pub(crate) envp: u64,
+    pub(crate) ret: u64,
+}
+
+/// `_begin`, `_start` and `_end`, one after the other.
+#[derive(Debug)]
+pub(crate) struct Kernels {
+    result: Receiver<Result<(), DeviceError>>,
+    cancelled: Arc<AtomicBool>,
+}
+
+impl Kernels {
+    /// Starts the first one.
+    pub(crate) fn start(
+        device: Arc<dyn Device>,
+        arguments: Arguments,
+        grid: Grid,
+    ) -> io::Result<Self> {
+        let (sender, result) = sync_channel(1);
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&cancelled);
+        thread::Builder::new()
+            .name("kernels".to_owned())
+            .spawn(move || {
+                let result = all(&*device, arguments, grid, &flag);
+                // Let go of the device first: whoever hears of the end may be the last to hold it.
+                drop(device);
+                // Nobody listens any more when the process is about to end.
+                let _ = sender.send(result);
+            })?;
+        Ok(Self { result, cancelled })
+    }
+
+    /// How the kernels have ended, as soon as they have; `None` after `limit`.
+    pub(crate) fn wait(&self, limit: Duration) -> Option<Result<(), DeviceError>> {
+        match self.result.recv_timeout(limit) {
+            Ok(result) => Some(result),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Err(DeviceError::Api {
+                call: "the thread that launches kernels",
+                reason: "it panicked".to_owned(),
+            })),
+        }
+    }
+
+    /// No further kernel is to be launched.
+    pub(crate) fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+fn all(
+    device: &dyn Device,
+    arguments: Arguments,
+    grid: Grid,
+    cancelled: &AtomicBool,
+) -> Result<(), DeviceError> {
+    let Arguments {
+        argc,
+        argv,
+        envp,
+        ret,
+    } = arguments;
+    let begin = Kernel::Begin { argc, argv, envp };
+    let start = Kernel::Start {
+        argc,
+        argv,
+        envp,
+        ret,
+    };
+    for (kernel, grid) in [(begin, Grid::ONE), (start, grid), (Kernel::End, Grid::ONE)] {
+        let wanted = matches!(kernel, Kernel::Start { .. }) || device.has_kernel(&kernel);
+        if wanted && !cancelled.load(Ordering::Relaxed) {
+            device.launch(&kernel, grid)?;
+            until_finished(device)?;
+        }
+    }
+    Ok(())
+}
+
+fn until_finished(device: &dyn Device) -> Result<(), DeviceError> {
+    let started = Instant::now();
+    let mut pause = Duration::from_micros(10);
+    while !device.finished()? {
+        if started.elapsed() < SPIN {
+            std::hint::spin_loop();
+        } else {
+            thread::sleep(pause);
+            pause = (pause * 2).min(LONGEST_SLEEP);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,32 @@
+#![doc = include_str!("../README.md")]
+//! # Map
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`device`] | [`Device`](device::Device): what a device API must do |
+//! | [`program`] | [`Backend`](program::Backend) and the `main` of every loader |
+//! | [`cli`] | the command line |
+//! | [`image`] | which kind an image is, or why it is none |
+//! | [`block`] | arguments and environment as the device finds them |
+//! | [`heap`] | a heap over device addresses |
+//! | [`run`] | the run: load, serve, wait |
+//! | [`end`] | how a run ends, and what then is to be done |
+//! | [`exit`] | the exit codes |
+//! | [`report`] | what was called, as JSON lines |
+//!
+//! `serve` puts a server behind the client that an image carries, `kernels` runs `_begin`,
+//! `_start` and `_end` on a thread of its own, `signals` watches for interrupts.
+
+pub mod block;
+pub mod cli;
+pub mod device;
+pub mod end;
+pub mod exit;
+pub mod heap;
+pub mod image;
+mod kernels;
+pub mod program;
+pub mod report;
+pub mod run;
+mod serve;
+mod signals;

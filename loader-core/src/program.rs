@@ -1,0 +1,137 @@
+//! What a loader's `main` is.
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use crate::cli::{Cli, Options, Usage, parse};
+use crate::device::{Device, DeviceError};
+use crate::exit;
+use crate::image::{self, ImageKind};
+use crate::run::{RunError, run};
+
+/// How a device is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceOptions {
+    /// Which one, counted from 0.
+    pub device: u32,
+    /// Bytes of stack for each device thread, if not the device's own choice.
+    pub stack_size: Option<u64>,
+    /// Bytes of the heap that the run reserves once the image is loaded.
+    pub heap_size: u64,
+}
+
+impl From<&Options> for DeviceOptions {
+    fn from(options: &Options) -> Self {
+        Self {
+            device: options.device,
+            stack_size: options.stack_size,
+            heap_size: options.heap_size,
+        }
+    }
+}
+
+/// A device API that can run images of some kinds.
+pub trait Backend {
+    /// Whether this is the API for images of `kind`.
+    fn accepts(&self, kind: ImageKind) -> bool;
+
+    /// Opens a device for an image of `kind`. Called before any other thread is started.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unavailable`] when there is none, with the reason.
+    fn open(
+        &self,
+        kind: ImageKind,
+        options: &DeviceOptions,
+    ) -> Result<Box<dyn Device>, DeviceError>;
+}
+
+/// Runs the image that this process's arguments name; `name` is how the program calls itself.
+pub fn main(name: &'static str, backends: &[&dyn Backend]) -> ExitCode {
+    main_with(name, backends, std::env::args_os().skip(1))
+}
+
+/// As [`main`], with these arguments.
+pub fn main_with(
+    name: &'static str,
+    backends: &[&dyn Backend],
+    arguments: impl IntoIterator<Item = OsString>,
+) -> ExitCode {
+    let cli: Cli = match parse(name, arguments) {
+        Ok(cli) => cli,
+        Err(usage) => return refuse(name, &usage),
+    };
+    finish(name, start(name, backends, &cli))
+}
+
+fn start(name: &str, backends: &[&dyn Backend], cli: &Cli) -> Result<u8, RunError> {
+    let path = &cli.command[0];
+    let bad_image = |error| RunError::Image {
+        path: path.display().to_string(),
+        error,
+    };
+    let image = image::read(path).map_err(bad_image)?;
+    let kind = image::recognise(&image).map_err(bad_image)?;
+    let backend = backends
+        .iter()
+        .find(|backend| backend.accepts(kind))
+        .ok_or_else(|| RunError::NoBackend {
+            path: path.display().to_string(),
+            kind: kind.name(),
+        })?;
+    let device = backend.open(kind, &DeviceOptions::from(&cli.options))?;
+    run(name, &cli.options, &cli.command, device, &image)
+}
+
+/// Runs what `device` gets as its image for a command line that names none: `arguments` are the
+/// program's, its name first.
+pub fn run_on(
+    name: &str,
+    options: &Options,
+    arguments: &[OsString],
+    device: Box<dyn Device>,
+) -> ExitCode {
+    finish(name, run(name, options, arguments, device, &[]))
+}
+
+fn finish(name: &str, result: Result<u8, RunError>) -> ExitCode {
+    ExitCode::from(result.unwrap_or_else(|error| {
+        complain(name, &error);
+        exit::LOADER
+    }))
+}
+
+/// Says why nothing is run, or prints what was asked for; gives the exit code.
+pub fn refuse(name: &str, usage: &Usage) -> ExitCode {
+    match usage {
+        Usage::Information(text) => {
+            // A reader that has gone away wants no more.
+            let _ = io::stdout().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Usage::Wrong(sentence) => {
+            say(name, sentence);
+            ExitCode::from(exit::LOADER)
+        }
+    }
+}
+
+/// One line on standard error: `error` with its causes.
+pub fn complain(name: &str, error: &dyn Error) {
+    let mut sentence = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        sentence = format!("{sentence}: {error}");
+        cause = error.source();
+    }
+    say(name, &sentence);
+}
+
+/// One line on standard error, behind the program's name.
+pub fn say(name: &str, sentence: &str) {
+    let line = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Nothing better can be done where even standard error is closed.
+    let _ = io::stderr().write_all(format!("{name}: {line}\n").as_bytes());
+}

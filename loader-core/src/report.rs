@@ -1,0 +1,141 @@
+//! What was called, written for other programs: one JSON object a line.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// A line of a report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Line {
+    /// What was counted for one opcode.
+    Opcode(Calls),
+    /// The last line.
+    End(End),
+}
+
+/// Counters of one opcode.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calls {
+    /// Its name, or its number where it has none.
+    pub name: String,
+    /// Port openings.
+    pub calls: u64,
+    /// Lanes that took part, over all calls.
+    pub lanes: u64,
+    /// Payload bytes that came from the device.
+    pub bytes_in: u64,
+    /// Payload bytes that went to it.
+    pub bytes_out: u64,
+    /// Calls that were answered with an error or broken off.
+    pub errors: u64,
+}
+
+/// How the run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// The exit code.
+    pub code: u8,
+    /// Exchanges that were unfinished at the end and given up.
+    pub cancelled: u64,
+}
+
+/// Why there is no report.
+#[derive(Debug, Error)]
+#[error("the report {} cannot be written: {error}", path.display())]
+pub struct ReportError {
+    /// The file.
+    pub path: PathBuf,
+    /// What the system says.
+    pub error: io::Error,
+}
+
+/// The files that the report goes to.
+#[derive(Debug, Default)]
+pub struct Report {
+    files: Vec<(PathBuf, File)>,
+}
+
+impl Report {
+    /// Opens the files, so that a wrong path is found before the run.
+    ///
+    /// # Errors
+    /// For the first one that cannot be made.
+    pub fn create(paths: &[PathBuf]) -> Result<Self, ReportError> {
+        let open = |path: &PathBuf| match File::create(path) {
+            Ok(file) => Ok((path.clone(), file)),
+            Err(error) => Err(ReportError {
+                path: path.clone(),
+                error,
+            }),
+        };
+        let files = paths.iter().map(open).collect::<Result<_, _>>()?;
+        Ok(Self { files })
+    }
+
+    /// Writes and closes all files.
+    ///
+    /// # Errors
+    /// For the last one that could not be written; the others are.
+    pub fn write(self, calls: Vec<Calls>, end: End) -> Result<(), ReportError> {
+        let mut text = String::new();
+        for line in calls.into_iter().map(Line::Opcode).chain([Line::End(end)]) {
+            let line = serde_json::to_string(&line).map_err(|error| ReportError {
+                path: PathBuf::new(),
+                error: error.into(),
+            })?;
+            text.push_str(&line);
+            text.push('\n');
+        }
+        let mut result = Ok(());
+        for (path, mut file) in self.files {
+            if let Err(error) = file.write_all(text.as_bytes()) {
+                result = Err(ReportError { path, error });
+            }
+        }
+        result
+    }
+}
+
+/// Reads a line of a report.
+///
+/// # Errors
+/// When it is none.
+pub fn parse(line: &str) -> Result<Line, serde_json::Error> {
+    serde_json::from_str(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let path = std::env::temp_dir().join(format!("gpurpc-report-{}", std::process::id()));
+        let calls = Calls {
+            name: "a \"name\"".to_owned(),
+            calls: u64::MAX,
+            ..Calls::default()
+        };
+        let end = End {
+            code: 7,
+            cancelled: 1,
+        };
+        let report = Report::create(std::slice::from_ref(&path)).unwrap();
+        report.write(vec![calls.clone()], end.clone()).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let lines: Vec<_> = text.lines().map(|line| parse(line).unwrap()).collect();
+        assert_eq!(lines, [Line::Opcode(calls), Line::End(end)]);
+        assert!(parse("{}").is_err());
+    }
+
+    #[test]
+    fn a_wrong_path_is_named() {
+        let said = Report::create(&["/no/such/place".into()]).unwrap_err();
+        assert!(said.to_string().contains("/no/such/place"), "{said}");
+    }
+}

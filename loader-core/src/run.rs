@@ -1,0 +1,274 @@
+//! The run of one image on one device.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rpc_server::Service;
+use thiserror::Error;
+
+use crate::block::{Block, host_environment};
+use crate::cli::Options;
+use crate::device::{Device, DeviceError, Kernel};
+use crate::end::{Cause, DRAIN, STOP};
+use crate::image::ImageError;
+use crate::kernels::{Arguments, Kernels};
+use crate::program::{complain, say};
+use crate::report::{Calls, End, Report, ReportError};
+use crate::serve::{self, ServeError};
+use crate::signals::Interrupt;
+
+/// How often the run looks at what has no way to wake it.
+const TICK: Duration = Duration::from_micros(500);
+
+/// Why nothing was run.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The image is none.
+    #[error("{path} {error}")]
+    Image {
+        /// Where it was looked for.
+        path: String,
+        /// What is wrong with it.
+        error: ImageError,
+    },
+    /// This loader has no device for it.
+    #[error("{path} is {kind}, which this program does not run")]
+    NoBackend {
+        /// The image.
+        path: String,
+        /// What it is, with its article.
+        kind: &'static str,
+    },
+    /// The device refused something.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The image's client cannot be served.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// There would be no report.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    /// A thread or a signal handler could not be set up.
+    #[error("the run could not be set up: {0}")]
+    System(#[from] io::Error),
+    /// The process that started this one has ended already.
+    #[error("the program that started this one has ended")]
+    Orphan,
+}
+
+/// Loads `image` into `device` and runs it: `arguments` are the program's, its name first. Gives
+/// the exit code; when a kernel would not end, ends the process with it instead.
+///
+/// # Errors
+/// When nothing could be run.
+pub fn run(
+    name: &str,
+    options: &Options,
+    arguments: &[OsString],
+    device: Box<dyn Device>,
+    image: &[u8],
+) -> Result<u8, RunError> {
+    if let Some(parent) = options.die_with_parent {
+        die_with(parent)?;
+    }
+    let report = Report::create(&options.report)?;
+    let device: Arc<dyn Device> = Arc::from(device);
+    let grid = options.grid(device.info())?;
+    let (argument, service) = prepare(name, options, arguments, &device, image)?;
+    let interrupt = Interrupt::watch()?;
+    let deadline = options
+        .timeout
+        .and_then(|limit| Instant::now().checked_add(limit));
+    let kernels = Kernels::start(Arc::clone(&device), argument, grid)?;
+    let run = Run {
+        name,
+        options,
+        device,
+        service,
+        kernels,
+        interrupt,
+        deadline,
+        ret: argument.ret,
+    };
+    Ok(run.finish(report))
+}
+
+/// Everything up to the first launch.
+fn prepare(
+    name: &str,
+    options: &Options,
+    arguments: &[OsString],
+    device: &Arc<dyn Device>,
+    image: &[u8],
+) -> Result<(Arguments, Option<Service>), RunError> {
+    device.load(image)?;
+    let block = Block::new(arguments, &host_environment());
+    let ret = block.size().next_multiple_of(8);
+    let argv = device.allocate_private(ret + 8)?;
+    let argument = Arguments {
+        argc: block.argc(),
+        argv,
+        envp: argv + block.envp(),
+        ret: argv + ret as u64,
+    };
+    let start = Kernel::Start {
+        argc: argument.argc,
+        argv,
+        envp: argument.envp,
+        ret: argument.ret,
+    };
+    if !device.has_kernel(&start) {
+        return Err(DeviceError::Missing(
+            "kernel _start, which is where a program starts".to_owned(),
+        )
+        .into());
+    }
+    if options.print_resource_usage {
+        for line in device.resource_usage()? {
+            say(name, &line);
+        }
+    }
+    device
+        .copy_to_device(&block.at(argv), argv)
+        .map_err(|error| DeviceError::Api {
+            call: "copying the program's arguments",
+            reason: error.to_string(),
+        })?;
+    let Some(client) = serve::client(&**device)? else {
+        return Ok((argument, None));
+    };
+    device.reserve_heap(options.heap_size)?;
+    let service = serve::connect(device, client, options)?;
+    Ok((argument, Some(service)))
+}
+
+/// Asks the system to kill this process when `parent` ends.
+fn die_with(parent: i32) -> Result<(), RunError> {
+    use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from)?;
+    // It may have ended before it was watched.
+    if getppid().is_none_or(|now| now.as_raw_nonzero().get() != parent) {
+        return Err(RunError::Orphan);
+    }
+    Ok(())
+}
+
+/// A run whose kernels have been started.
+struct Run<'a> {
+    name: &'a str,
+    options: &'a Options,
+    device: Arc<dyn Device>,
+    service: Option<Service>,
+    kernels: Kernels,
+    interrupt: Interrupt,
+    deadline: Option<Instant>,
+    /// Device address of the `ret` word.
+    ret: u64,
+}
+
+impl Run<'_> {
+    /// Waits for whatever comes first.
+    fn wait(&self) -> Cause {
+        loop {
+            if let Some(result) = self.kernels.wait(TICK) {
+                return result.map_or_else(Cause::Failed, |()| self.returned());
+            }
+            if let Some(end) = self.service.as_ref().and_then(Service::ended) {
+                return Cause::Called(end.code);
+            }
+            if let Some(number) = self.interrupt.number() {
+                return Cause::Interrupted(number);
+            }
+            if self
+                .deadline
+                .is_some_and(|deadline| Instant::now() >= deadline)
+            {
+                return Cause::TimedOut;
+            }
+        }
+    }
+
+    /// What the kernels, which have all ended, have returned.
+    fn returned(&self) -> Cause {
+        let mut ret = [0; 4];
+        match self.device.copy_to_host(self.ret, &mut ret) {
+            Ok(()) => Cause::Returned(i32::from_le_bytes(ret)),
+            Err(error) => Cause::Failed(DeviceError::Api {
+                call: "copying what the program returns",
+                reason: error.to_string(),
+            }),
+        }
+    }
+
+    /// Waits for the end and brings it about.
+    fn finish(self, report: Report) -> u8 {
+        let mut cause = self.wait();
+        self.kernels.cancel();
+        // Of a device that has failed nothing more is asked.
+        let failed = matches!(cause, Cause::Failed(_));
+        let mut running = !failed && !matches!(cause, Cause::Returned(_));
+        let mut waiting = Vec::new();
+        let mut cancelled = 0;
+        if let Some(service) = &self.service {
+            if matches!(cause, Cause::TimedOut) {
+                waiting = service
+                    .open_exchanges()
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect();
+            }
+            cancelled = service.drain(DRAIN).cancelled;
+            // An exit that was posted just before the kernel ended came first.
+            if let (Cause::Returned(_) | Cause::Failed(_), Some(end)) = (&cause, service.ended()) {
+                cause = Cause::Called(end.code);
+            }
+            if running {
+                service.stop_device();
+            }
+        }
+        if running && self.service.is_some() {
+            running = self.kernels.wait(STOP).is_none();
+        }
+        let code = cause.code();
+        if let Some(sentence) = cause.sentence(self.options.timeout, &waiting) {
+            say(self.name, &sentence);
+        }
+        let calls = self.service.as_ref().map(calls).unwrap_or_default();
+        if let Err(error) = report.write(calls, End { code, cancelled }) {
+            complain(self.name, &error);
+        }
+        let _ = io::stdout().flush();
+        if running || failed {
+            leave(code);
+        }
+        if let Some(service) = self.service {
+            service.stop();
+        }
+        code
+    }
+}
+
+/// What was called, less what never was.
+fn calls(service: &Service) -> Vec<Calls> {
+    let opcodes = service.counters().opcodes.into_iter();
+    opcodes
+        .filter(|counters| counters.calls > 0)
+        .map(|counters| Calls {
+            name: counters.name.to_owned(),
+            calls: counters.calls,
+            lanes: counters.lanes,
+            bytes_in: counters.bytes_in,
+            bytes_out: counters.bytes_out,
+            errors: counters.errors,
+        })
+        .collect()
+}
+
+/// Ends the process with no word to the device: freeing its memory, resetting or unloading it
+/// blocks while a kernel runs, and so might what libraries do at an orderly exit.
+fn leave(code: u8) -> ! {
+    // SAFETY: `_exit` has no preconditions; standard output has been flushed.
+    unsafe { libc::_exit(code.into()) }
+}

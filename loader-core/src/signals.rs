@@ -1,0 +1,36 @@
+//! Interrupts: the first one ends the run in order, the second at once.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+
+/// The first of SIGINT and SIGTERM that has come.
+#[derive(Clone, Debug)]
+pub(crate) struct Interrupt(Arc<AtomicUsize>);
+
+impl Interrupt {
+    /// Watches from now on.
+    pub(crate) fn watch() -> io::Result<Self> {
+        let first = Arc::new(AtomicUsize::new(0));
+        let armed = Arc::new(AtomicBool::new(false));
+        for number in [SIGINT, SIGTERM] {
+            // In this order: the signal that arms the shutdown does not cause it.
+            let code = i32::from(crate::exit::signal(number));
+            flag::register_conditional_shutdown(number, code, Arc::clone(&armed))?;
+            flag::register(number, Arc::clone(&armed))?;
+            flag::register_usize(number, Arc::clone(&first), number as usize)?;
+        }
+        Ok(Self(first))
+    }
+
+    /// The number of the signal, if one has come.
+    pub(crate) fn number(&self) -> Option<i32> {
+        match self.0.load(Ordering::Relaxed) {
+            0 => None,
+            number => Some(number as i32),
+        }
+    }
+}
