@@ -75,7 +75,7 @@ fn build_set(
     seed(
         &target_dir,
         &self::target_dir(workspace, target, Layout::Line),
-    )?;
+    );
     let mut command = match toolchain {
         Some(toolchain) if target.triple().is_some() => toolchain.cargo(workspace, target)?,
         _ => workspace.cargo(),
@@ -116,12 +116,19 @@ fn target_dir(workspace: &Workspace, target: Target, layout: Layout) -> PathBuf 
 
 /// Starts a new target folder as a copy of `first`, so that `core`, the same for every layout, is not
 /// built again. Cargo tells what the layout changes by the features.
-fn seed(target_dir: &Path, first: &Path) -> Result<()> {
+///
+/// Without the copy the build only takes longer, so a failure (another cargo at work in `first`) is
+/// no error; a rename at the end keeps half a copy from being taken for a whole one.
+fn seed(target_dir: &Path, first: &Path) {
     if target_dir.exists() || !first.exists() {
-        return Ok(());
+        return;
     }
+    let copy = target_dir.with_extension(std::process::id().to_string());
     // `-a`: cargo compares times of change.
-    process::run(Command::new("cp").arg("-a").arg(first).arg(target_dir))
+    let copied = process::run(Command::new("cp").arg("-a").arg(first).arg(&copy));
+    if copied.is_err() || fs::rename(&copy, target_dir).is_err() {
+        let _ = fs::remove_dir_all(&copy);
+    }
 }
 
 /// The package and feature options of cargo.
