@@ -57,10 +57,16 @@ impl DeviceMemory for NoMemory {
     }
 
     fn copy_to_host(&self, address: u64, into: &mut [u8]) -> Result<(), MemoryError> {
-        Err(MemoryError::OutOfRange { address, length: into.len() })
+        Err(MemoryError::OutOfRange {
+            address,
+            length: into.len(),
+        })
     }
 
     fn copy_to_device(&self, from: &[u8], address: u64) -> Result<(), MemoryError> {
-        Err(MemoryError::OutOfRange { address, length: from.len() })
+        Err(MemoryError::OutOfRange {
+            address,
+            length: from.len(),
+        })
     }
 }

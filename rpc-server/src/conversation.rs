@@ -1,0 +1,370 @@
+//! A port as an `async fn` sees it.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
+
+use bytemuck::Pod;
+use rpc_port::stream::{Cursor, Sink};
+use rpc_types::packet::MAX_LANES;
+use rpc_types::{Opcode, Packet, Status};
+
+use crate::budget::Reservation;
+use crate::exchange::{Exchange, Open};
+use crate::handler::Failure;
+use crate::memory::DeviceMemory;
+use crate::port::{RawPort, lanes};
+use crate::shared::Context;
+
+/// One call in several steps: what a conversation's handler does with its port.
+///
+/// It begins with a receive, and each operation is the mirror of one of the client's. An operation
+/// that has to wait gives its poller back to other ports. Dropping the conversation, at the latest
+/// when the handler returns, hands back the packets if this side has them.
+pub struct Conversation {
+    open: Option<Open>,
+    exchange: Arc<Exchange>,
+    context: Arc<Context>,
+    opcode: Opcode,
+    port: u32,
+    mask: u64,
+}
+
+impl Conversation {
+    pub(crate) fn new(
+        port: Box<dyn RawPort>,
+        exchange: Arc<Exchange>,
+        context: Arc<Context>,
+        (index, opcode, mask): (u32, Opcode, u64),
+    ) -> Self {
+        let open = Some(Open {
+            port,
+            bytes_in: 0,
+            bytes_out: 0,
+        });
+        Self {
+            open,
+            exchange,
+            context,
+            opcode,
+            port: index,
+            mask,
+        }
+    }
+
+    /// What the call asks for.
+    pub const fn opcode(&self) -> Opcode {
+        self.opcode
+    }
+
+    /// The port's index.
+    pub const fn port(&self) -> u32 {
+        self.port
+    }
+
+    /// The lanes that take part, a bit each: at least one.
+    pub const fn mask(&self) -> u64 {
+        self.mask
+    }
+
+    /// The lanes that take part, lowest first.
+    pub fn lanes(&self) -> impl Iterator<Item = u32> + use<> {
+        lanes(self.mask)
+    }
+
+    /// The device's memory.
+    pub fn memory(&self) -> &Arc<dyn DeviceMemory> {
+        &self.context.memory
+    }
+
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// The port is there until `drop`.
+    fn open(&mut self) -> Result<&mut Open, Failure> {
+        self.open.as_mut().ok_or(Failure::Status(Status::CANCELLED))
+    }
+
+    /// Waits until this side owns the packets.
+    async fn own(&mut self) -> Result<(), Failure> {
+        poll_fn(|_| {
+            let result = match self.open()?.port.poll_own() {
+                Ok(true) => Ok(()),
+                Ok(false) => {
+                    // The poller sees the mailbox turn: no waker is needed.
+                    self.exchange.waits_for_client.store(true, Relaxed);
+                    return Poll::Pending;
+                }
+                Err(error) => {
+                    self.exchange.over.store(true, Relaxed);
+                    Err(error.into())
+                }
+            };
+            Poll::Ready(result)
+        })
+        .await
+    }
+
+    /// Receives the first `bytes` payload bytes of each lane's packet.
+    ///
+    /// # Errors
+    /// When the conversation is over.
+    pub async fn recv_with(
+        &mut self,
+        bytes: usize,
+        mut f: impl FnMut(u32, &Packet) + Send,
+    ) -> Result<(), Failure> {
+        self.open()?.port.begin_recv()?;
+        self.own().await?;
+        let lanes = u64::from(self.mask.count_ones());
+        let open = self.open()?;
+        open.bytes_in += lanes * bytes.min(open.port.payload()) as u64;
+        open.port.end_recv(bytes, &mut f);
+        Ok(())
+    }
+
+    /// Sends the first `bytes` payload bytes of each lane's packet, as `f` sets them.
+    ///
+    /// # Errors
+    /// When the conversation is over.
+    pub async fn send_with(
+        &mut self,
+        bytes: usize,
+        mut f: impl FnMut(u32, &mut Packet) + Send,
+    ) -> Result<(), Failure> {
+        self.own().await?;
+        let lanes = u64::from(self.mask.count_ones());
+        let open = self.open()?;
+        open.bytes_out += lanes * bytes.min(open.port.payload()) as u64;
+        open.port.end_send(bytes, &mut f);
+        Ok(())
+    }
+
+    /// Receives a value from each lane.
+    ///
+    /// # Errors
+    /// When the conversation is over.
+    pub async fn recv<T: Pod + Send>(&mut self) -> Result<PerLane<T>, Failure> {
+        let mut values = Vec::with_capacity(self.mask.count_ones() as usize);
+        self.recv_with(size_of::<T>(), |lane, packet| {
+            values.push((lane, packet.get()));
+        })
+        .await?;
+        Ok(PerLane { values })
+    }
+
+    /// Sends a value to each lane.
+    ///
+    /// # Errors
+    /// When the conversation is over.
+    pub async fn send<T: Pod>(
+        &mut self,
+        mut f: impl FnMut(u32) -> T + Send,
+    ) -> Result<(), Failure> {
+        self.send_with(size_of::<T>(), |lane, packet| packet.set(&f(lane)))
+            .await
+    }
+
+    /// Receives a message of any length from each lane, none longer than
+    /// [`Options::max_message`](crate::Options::max_message).
+    ///
+    /// # Errors
+    /// [`Status::TOO_LONG`] for a longer one, or when all messages in flight are too much; or when
+    /// the conversation is over.
+    pub async fn recv_n(&mut self) -> Result<Messages, Failure> {
+        self.recv_n_max(u64::MAX).await
+    }
+
+    /// As [`recv_n`](Self::recv_n), with a bound of the handler's own: `max` bytes at most.
+    ///
+    /// # Errors
+    /// As [`recv_n`](Self::recv_n).
+    pub async fn recv_n_max(&mut self, max: u64) -> Result<Messages, Failure> {
+        let mut sink = Growing {
+            messages: lanes(self.mask).map(|lane| (lane, Vec::new())).collect(),
+            next: 0,
+            reservation: self.context.budget.reserve(),
+            max: max.min(self.context.max_message),
+            full: false,
+        };
+        let payload = self.open()?.port.payload();
+        let mut cursor = Cursor::new(payload);
+        let mut lengths = [0; MAX_LANES as usize];
+        loop {
+            self.open()?.port.begin_recv()?;
+            self.own().await?;
+            let mut accepted = true;
+            self.open()?.port.end_recv(payload, &mut |lane, packet| {
+                accepted &= cursor.take(lane, &mut lengths[lane as usize], packet, &mut sink);
+            });
+            if !accepted || sink.full {
+                return Err(Status::TOO_LONG.into());
+            }
+            cursor.advance();
+            if !lanes(self.mask).any(|lane| cursor.more(lengths[lane as usize])) {
+                break;
+            }
+        }
+        self.open()?.bytes_in += sink.reservation_bytes();
+        Ok(Messages {
+            lanes: PerLane {
+                values: sink.messages,
+            },
+            _reservation: sink.reservation,
+        })
+    }
+
+    /// Sends `message(lane)`, of any length, to each lane.
+    ///
+    /// # Errors
+    /// When the conversation is over.
+    pub async fn send_n<'m>(
+        &mut self,
+        message: impl Fn(u32) -> &'m [u8] + Send,
+    ) -> Result<(), Failure> {
+        let payload = self.open()?.port.payload();
+        let mut cursor = Cursor::new(payload);
+        loop {
+            self.own().await?;
+            self.open()?.port.end_send(payload, &mut |lane, packet| {
+                cursor.put(message(lane), packet);
+            });
+            cursor.advance();
+            if !lanes(self.mask).any(|lane| cursor.more(message(lane).len() as u64)) {
+                break;
+            }
+        }
+        self.open()?.bytes_out += lanes(self.mask)
+            .map(|l| message(l).len() as u64)
+            .sum::<u64>();
+        Ok(())
+    }
+
+    /// Runs `f`, which may block, on a thread of the service's pool. A panic of `f` comes out here.
+    pub async fn blocking<R: Send + 'static>(
+        &mut self,
+        f: impl FnOnce() -> R + Send + 'static,
+    ) -> R {
+        self.context.pool.run(f).await
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        if let Some(open) = self.open.take() {
+            self.exchange.give_back(open);
+        }
+    }
+}
+
+impl fmt::Debug for Conversation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Conversation")
+            .field("port", &self.port)
+            .field("opcode", &self.opcode)
+            .field("mask", &self.mask)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A value for each lane that takes part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PerLane<T> {
+    values: Vec<(u32, T)>,
+}
+
+impl<T> PerLane<T> {
+    /// Lanes and values, lowest lane first.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &T)> {
+        self.values.iter().map(|(lane, value)| (*lane, value))
+    }
+
+    /// The value of `lane`, if it takes part.
+    pub fn get(&self, lane: u32) -> Option<&T> {
+        self.values
+            .iter()
+            .find(|(own, _)| *own == lane)
+            .map(|(_, value)| value)
+    }
+
+    /// The value of the lowest lane.
+    pub fn lowest(&self) -> Option<&T> {
+        self.values.first().map(|(_, value)| value)
+    }
+}
+
+/// A message for each lane that takes part; they count as in flight until this is dropped.
+#[derive(Debug)]
+pub struct Messages {
+    lanes: PerLane<Vec<u8>>,
+    _reservation: Reservation,
+}
+
+impl Messages {
+    /// The message of `lane`; empty if it does not take part.
+    pub fn of(&self, lane: u32) -> &[u8] {
+        self.lanes.get(lane).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Deref for Messages {
+    type Target = PerLane<Vec<u8>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.lanes
+    }
+}
+
+/// Messages that grow as their bytes arrive: what was announced is only compared.
+struct Growing {
+    messages: Vec<(u32, Vec<u8>)>,
+    /// Lanes come in order: where the next one lies, most likely.
+    next: usize,
+    reservation: Reservation,
+    max: u64,
+    full: bool,
+}
+
+impl Growing {
+    fn reservation_bytes(&self) -> u64 {
+        self.messages
+            .iter()
+            .map(|(_, message)| message.len() as u64)
+            .sum()
+    }
+
+    fn of(&mut self, lane: u32) -> Option<&mut Vec<u8>> {
+        if self
+            .messages
+            .get(self.next)
+            .is_none_or(|(own, _)| *own != lane)
+        {
+            self.next = self.messages.iter().position(|(own, _)| *own == lane)?;
+        }
+        let place = self.next;
+        self.next += 1;
+        Some(&mut self.messages[place].1)
+    }
+}
+
+impl Sink for Growing {
+    fn begin(&mut self, _: u32, length: u64) -> bool {
+        length <= self.max
+    }
+
+    fn chunk(&mut self, lane: u32, bytes: &[u8]) {
+        if self.full || !self.reservation.grow(bytes.len() as u64) {
+            self.full = true;
+        } else if let Some(message) = self.of(lane) {
+            if message.try_reserve(bytes.len()).is_ok() {
+                message.extend_from_slice(bytes);
+            } else {
+                self.full = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What joins a conversation to the poller that polls it.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::{Arc, Mutex};
+use std::task::Wake;
+
+use crate::port::RawPort;
+use crate::shared::{Control, lock};
+
+/// An open port and what went over it.
+pub(crate) struct Open {
+    pub(crate) port: Box<dyn RawPort>,
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+}
+
+pub(crate) struct Exchange {
+    /// The port, once the handler has let go of it.
+    returned: Mutex<Option<Open>>,
+    /// Someone else than the client has something for the conversation.
+    woken: AtomicBool,
+    /// Set in a poll that ends because the client has the packets.
+    pub(crate) waits_for_client: AtomicBool,
+    /// The port has failed: nothing more will come.
+    pub(crate) over: AtomicBool,
+    control: Arc<Control>,
+}
+
+impl Exchange {
+    pub(crate) fn new(control: &Arc<Control>) -> Arc<Self> {
+        Arc::new(Self {
+            returned: Mutex::new(None),
+            woken: AtomicBool::new(false),
+            waits_for_client: AtomicBool::new(false),
+            over: AtomicBool::new(false),
+            control: Arc::clone(control),
+        })
+    }
+
+    pub(crate) fn give_back(&self, open: Open) {
+        *lock(&self.returned) = Some(open);
+        // A handler may have moved its conversation elsewhere and ended long ago.
+        if !self.control.is_current_thread() {
+            self.signal();
+        }
+    }
+
+    pub(crate) fn returned(&self) -> Option<Open> {
+        lock(&self.returned).take()
+    }
+
+    pub(crate) fn take_woken(&self) -> bool {
+        // Looked at for each waiting conversation: no exchange unless there is something.
+        self.woken.load(Relaxed) && self.woken.swap(false, Acquire)
+    }
+
+    fn signal(&self) {
+        // Release: pairs with the acquire of `take_woken`; what the waker has done is seen.
+        self.woken.swap(true, AcqRel);
+        self.control.wake_conversation();
+    }
+}
+
+impl Wake for Exchange {
+    fn wake(self: Arc<Self>) {
+        self.signal();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.signal();
+    }
+}

@@ -1,0 +1,48 @@
+#![doc = include_str!("../README.md")]
+//! # Map
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`table`] | [`Table`]: which handler serves which opcode |
+//! | [`handler`] | what a handler gets and gives: [`Call`], [`Flow`], [`End`], [`Failure`] |
+//! | [`conversation`] | [`Conversation`]: a port as an `async fn` sees it |
+//! | [`service`] | [`Service`]: poller threads over a transport, until drained or dropped |
+//! | [`options`] | [`Options`]: threads, polling, bounds |
+//! | [`builtin`] | the services of every program: print, exit, panic, memory |
+//! | [`output`] | [`Output`]: where the device's text goes |
+//! | [`memory`] | [`DeviceMemory`]: the device's memory while a kernel runs |
+//! | [`counters`] | [`Counters`]: exact numbers per opcode |
+//! | [`observe`] | [`Observe`]: what a monitor is told |
+//!
+//! Inside: `poller` scans ports, opens calls and resumes conversations; `exchange` joins a
+//! conversation to its poller; `pool` runs what may block; `budget` bounds the messages in flight;
+//! `port` hides the layout from handlers; `shared` is what all threads of a service see.
+#![forbid(unsafe_code)]
+
+pub mod builtin;
+pub mod conversation;
+pub mod counters;
+pub mod handler;
+pub mod memory;
+pub mod observe;
+pub mod options;
+pub mod output;
+pub mod service;
+pub mod table;
+
+mod budget;
+mod exchange;
+mod poller;
+mod pool;
+mod port;
+mod shared;
+
+pub use conversation::{Conversation, Messages, PerLane};
+pub use counters::{Counters, OpcodeCounters};
+pub use handler::{Call, End, EndCause, Failure, Flow};
+pub use memory::{DeviceMemory, MemoryError, NoMemory};
+pub use observe::{CallInfo, Observe, Outcome};
+pub use options::{Options, Poll, Report};
+pub use output::{Captured, Output, Standard, Stream};
+pub use service::{Drained, ExchangeState, OpenExchange, Service};
+pub use table::Table;

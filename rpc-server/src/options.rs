@@ -1,0 +1,78 @@
+//! How a service works.
+
+use std::fmt;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+/// What a poller does when no port has a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Poll {
+    /// Looks again at once: the least latency, a core for each poller.
+    Spin,
+    /// Spins after traffic; idle, one poller sleeps between looks and the others are parked.
+    #[default]
+    Adaptive,
+    /// Sleeps between looks: the least use of the processor, the most latency.
+    Sleep,
+}
+
+/// Where a service reports what its handlers cannot: whole sentences without a newline.
+#[derive(Clone)]
+pub struct Report(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl Report {
+    /// Reports to `f`, from any thread of the service.
+    pub fn new(f: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(f))
+    }
+
+    pub(crate) fn say(&self, sentence: &str) {
+        (self.0)(sentence);
+    }
+}
+
+/// To standard error, as `gpurpc: SENTENCE`.
+impl Default for Report {
+    fn default() -> Self {
+        use std::io::Write as _;
+        Self::new(|sentence| {
+            // Nobody can be told that standard error is gone.
+            let _ = writeln!(std::io::stderr(), "gpurpc: {sentence}");
+        })
+    }
+}
+
+impl fmt::Debug for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Report")
+    }
+}
+
+/// How a service works; [`default`](Self::default) suits most.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Poller threads: 1 to 64, and no more than there are groups of 8 ports.
+    pub pollers: usize,
+    /// What they do when there is nothing to do.
+    pub poll: Poll,
+    /// The longest message of a lane in bytes, inclusive.
+    pub max_message: u64,
+    /// The most bytes of messages held at once.
+    pub max_in_flight: u64,
+    /// Where unknown opcodes and failing handlers are reported.
+    pub report: Report,
+}
+
+impl Default for Options {
+    /// Half the cores, at most 8; adaptive; 64 MiB a message, 1 GiB in all; standard error.
+    fn default() -> Self {
+        let cores = available_parallelism().map_or(1, usize::from);
+        Self {
+            pollers: (cores / 2).clamp(1, 8),
+            poll: Poll::Adaptive,
+            max_message: 64 << 20,
+            max_in_flight: 1 << 30,
+            report: Report::default(),
+        }
+    }
+}

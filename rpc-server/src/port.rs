@@ -1,0 +1,54 @@
+//! A server's port without its layout, so that handlers do not depend on it.
+
+use rpc_port::server::ServerSlot;
+use rpc_port::{DynamicPort, Error, Process};
+use rpc_types::{Packet, Status};
+
+/// The pieces of a server's [`DynamicPort`] that never block.
+pub(crate) trait RawPort: Send + Sync {
+    fn payload(&self) -> usize;
+    fn poll_own(&mut self) -> Result<bool, Error>;
+    fn begin_recv(&mut self) -> Result<(), Error>;
+    fn end_recv(&mut self, bytes: usize, f: &mut dyn FnMut(u32, &Packet));
+    fn end_send(&mut self, bytes: usize, f: &mut dyn FnMut(u32, &mut Packet));
+    /// Tells the client `status`, or gives the port back if that cannot be done yet.
+    fn end(self: Box<Self>, status: Status) -> Result<(), Box<dyn RawPort>>;
+}
+
+impl<P> RawPort for DynamicPort<P>
+where
+    P: Process<Slot = ServerSlot> + Send + Sync + 'static,
+{
+    fn payload(&self) -> usize {
+        Self::payload(self)
+    }
+
+    fn poll_own(&mut self) -> Result<bool, Error> {
+        Self::poll_own(self)
+    }
+
+    fn begin_recv(&mut self) -> Result<(), Error> {
+        Self::begin_recv(self)
+    }
+
+    fn end_recv(&mut self, bytes: usize, f: &mut dyn FnMut(u32, &Packet)) {
+        Self::end_recv(self, bytes, f);
+    }
+
+    fn end_send(&mut self, bytes: usize, f: &mut dyn FnMut(u32, &mut Packet)) {
+        Self::end_send(self, bytes, f);
+    }
+
+    fn end(self: Box<Self>, status: Status) -> Result<(), Box<dyn RawPort>> {
+        Self::end(*self, status).map_err(|port| Box::new(port) as Box<dyn RawPort>)
+    }
+}
+
+/// The lanes of `mask`, lowest first.
+pub(crate) fn lanes(mut mask: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let lane = mask.trailing_zeros();
+        mask &= mask.wrapping_sub(1);
+        (lane < u64::BITS).then_some(lane)
+    })
+}

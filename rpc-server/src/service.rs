@@ -1,0 +1,331 @@
+//! Poller threads over a transport.
+
+use std::fmt;
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rpc_bitmap::{Device, Heap};
+use rpc_port::{Server, Transport};
+use rpc_types::Opcode;
+
+use crate::counters::{self, Counters};
+use crate::handler::End;
+use crate::memory::DeviceMemory;
+use crate::observe::Observe;
+use crate::options::Options;
+use crate::poller::{self, Poller};
+use crate::port::lanes;
+use crate::shared::{DRAINING, PortState, STOPPING, Shared};
+use crate::table::Table;
+
+/// Most poller threads.
+const MAX_POLLERS: usize = 64;
+/// How long an end waits for threads that are inside a handler.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Threads that serve one device's requests.
+///
+/// It serves until it is [drained](Self::drain), also after a handler has asked for the
+/// [end](Self::ended) of the run: ending it is the caller's affair. Dropping it stops its threads
+/// and tells the device to end.
+pub struct Service {
+    shared: Arc<Shared>,
+    device: Arc<dyn View>,
+    threads: Vec<JoinHandle<()>>,
+    halted: bool,
+}
+
+/// A transport's mailboxes, whatever its layout.
+trait View: Send + Sync {
+    fn is_waiting(&self, port: u32) -> bool;
+    fn request(&self, port: u32) -> (Opcode, u64);
+    fn stop(&self);
+    fn ports(&self) -> u32;
+}
+
+impl<T: Transport + Send + Sync> View for Server<T, Heap<Device>> {
+    fn is_waiting(&self, port: u32) -> bool {
+        Self::is_waiting(self, port)
+    }
+
+    fn request(&self, port: u32) -> (Opcode, u64) {
+        // Acquire: pairs with the client's `publish_request`, whose flag `is_waiting` has seen.
+        self.transport().acquire();
+        let header = self.transport().header(port);
+        (
+            header.opcode,
+            header.mask & u64::MAX >> (64 - self.transport().geometry().lanes),
+        )
+    }
+
+    fn stop(&self) {
+        self.transport().stop();
+    }
+
+    fn ports(&self) -> u32 {
+        self.transport().geometry().total_ports()
+    }
+}
+
+/// What is known of an exchange that has not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExchangeState {
+    /// The request was posted and nobody has taken it.
+    Waiting,
+    /// Its handler works, or waits for something on the host.
+    InHandler,
+    /// The host waits for the device's next step.
+    MidExchange,
+}
+
+/// An exchange that has not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenExchange {
+    /// The port.
+    pub port: u32,
+    /// What was asked for.
+    pub opcode: Opcode,
+    /// Its name, if it has one.
+    pub name: Option<&'static str>,
+    /// How far it is.
+    pub state: ExchangeState,
+    /// The lanes that take part, a bit each.
+    pub mask: u64,
+}
+
+impl fmt::Display for OpenExchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match self.state {
+            ExchangeState::Waiting => "waits to be served",
+            ExchangeState::InHandler => "is in its handler",
+            ExchangeState::MidExchange => "waits for the device's next step",
+        };
+        write!(f, "port {} (", self.port)?;
+        match self.name {
+            Some(name) => f.write_str(name)?,
+            None => write!(f, "opcode {:?}", self.opcode)?,
+        }
+        write!(f, ", lanes {:#x}) {state}", self.mask)
+    }
+}
+
+/// How a drain went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Drained {
+    /// Exchanges that were given up unfinished.
+    pub cancelled: u64,
+    /// Something took longer than the limit: a handler may still run.
+    pub late: bool,
+}
+
+impl Service {
+    /// Starts serving `transport`'s region with the handlers of `table`. The service keeps
+    /// `memory` until its last thread has ended.
+    ///
+    /// # Errors
+    /// When the threads cannot be started.
+    pub fn start<T: Transport + Send + Sync + 'static, O: Observe>(
+        transport: T,
+        table: Table,
+        memory: Arc<dyn DeviceMemory>,
+        options: Options,
+        observe: O,
+    ) -> io::Result<Self> {
+        let ports = transport.geometry().total_ports();
+        let pollers = options
+            .pollers
+            .clamp(1, MAX_POLLERS)
+            .min(poller::groups(ports) as usize);
+        let locks = Heap::<Device>::new(Server::<T, Heap<Device>>::locks_size(&transport));
+        let server = Server::new(transport, locks);
+        let shared = Shared::new(table.freeze(), memory, options, ports, pollers);
+        let mut service = Self {
+            shared: Arc::new(shared),
+            device: Arc::new(server.clone()),
+            threads: Vec::new(),
+            halted: false,
+        };
+        let observe = Arc::new(observe);
+        for index in 0..pollers {
+            let shared = Arc::clone(&service.shared);
+            let observe = Arc::clone(&observe);
+            // A handle of its own for each poller: reference counts are not shared.
+            let server = server.clone();
+            let thread = thread::Builder::new()
+                .name(format!("gpurpc-poll-{index}"))
+                .spawn(move || Poller::new(index, Arc::new(server), shared, observe).run());
+            match thread {
+                Ok(thread) => service.threads.push(thread),
+                Err(error) => {
+                    // The missing ones count as ended.
+                    for _ in index..pollers {
+                        service.shared.poller_ended(0, false);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(service)
+    }
+
+    /// The end that a handler has asked for; the first one counts.
+    pub fn ended(&self) -> Option<End> {
+        self.shared.ending.get()
+    }
+
+    /// Sleeps until a handler asks for the end, at most for `limit`.
+    pub fn wait(&self, limit: Duration) -> Option<End> {
+        self.shared.ending.wait(limit)
+    }
+
+    /// The exchanges that have not ended, by port.
+    pub fn open_exchanges(&self) -> Vec<OpenExchange> {
+        let running: Vec<_> = self
+            .shared
+            .controls
+            .iter()
+            .filter_map(|c| c.current())
+            .collect();
+        (0..self.device.ports())
+            .filter_map(|port| {
+                let (state, opcode, mask) = match self.shared.port(port) {
+                    (PortState::InHandler, opcode, mask) => {
+                        (ExchangeState::InHandler, opcode, mask)
+                    }
+                    (PortState::MidExchange, opcode, mask) => {
+                        (ExchangeState::MidExchange, opcode, mask)
+                    }
+                    (PortState::Free, ..) => {
+                        let current = running.iter().find(|(own, ..)| *own == port);
+                        if let Some(&(_, opcode, mask)) = current {
+                            (ExchangeState::InHandler, opcode, mask)
+                        } else if self.device.is_waiting(port) {
+                            let (opcode, mask) = self.device.request(port);
+                            (ExchangeState::Waiting, opcode, mask)
+                        } else {
+                            return None;
+                        }
+                    }
+                };
+                let name = self.shared.table.name(opcode);
+                Some(OpenExchange {
+                    port,
+                    opcode,
+                    name,
+                    state,
+                    mask,
+                })
+            })
+            .collect()
+    }
+
+    /// The numbers so far.
+    pub fn counters(&self) -> Counters {
+        let controls = &self.shared.controls;
+        let mut counters = counters::sum(&self.shared.table, controls.iter().map(|c| &c.counters));
+        counters.scans = controls
+            .iter()
+            .map(|control| control.scans.load(Relaxed))
+            .sum();
+        counters
+    }
+
+    /// Serves the requests that are complete, gives up the exchanges whose client does not go on,
+    /// writes out what was printed in parts, and ends the pollers; all within about `limit`.
+    ///
+    /// To be called when the kernel has ended, or when it will be told to end. Requests that are
+    /// posted after it has begun are not served. A second drain finds nothing to do.
+    pub fn drain(&self, limit: Duration) -> Drained {
+        let deadline = Instant::now() + limit;
+        self.shared.enter(DRAINING, deadline);
+        let progress = self.shared.wait_ended(deadline + GRACE);
+        let mut late = progress.late || progress.ended < self.shared.controls.len();
+        // Writing may block for good where nobody reads: not on this thread.
+        let (done, finished) = mpsc::channel();
+        let shared = Arc::clone(&self.shared);
+        let hooks = thread::Builder::new()
+            .name("gpurpc-drain".into())
+            .spawn(move || {
+                for hook in &shared.table.at_drain {
+                    hook();
+                }
+                // Before the caller goes on: it may be about to free what this refers to.
+                drop(shared);
+                let _ = done.send(());
+            });
+        let left = deadline
+            .saturating_duration_since(Instant::now())
+            .max(LEAST_FOR_HOOKS);
+        late |= hooks.is_err() || finished.recv_timeout(left).is_err();
+        Drained {
+            cancelled: progress.cancelled,
+            late,
+        }
+    }
+
+    /// Tells the device to end: its waiting threads find out within 1024 polls.
+    pub fn stop_device(&self) {
+        self.device.stop();
+    }
+
+    /// Ends the threads and tells the device to end. `false` if a handler still holds one after a
+    /// second: such a thread, and what it uses, is left to the end of the process.
+    pub fn stop(mut self) -> bool {
+        self.halt()
+    }
+
+    fn halt(&mut self) -> bool {
+        if self.halted {
+            return true;
+        }
+        self.halted = true;
+        self.device.stop();
+        let deadline = Instant::now() + PATIENCE;
+        self.shared.enter(STOPPING, deadline);
+        self.shared.wait_ended(deadline);
+        let mut all = true;
+        for thread in self.threads.drain(..) {
+            // Counted as ended, a poller has only its own memory left to free.
+            while !thread.is_finished() && Instant::now() < deadline {
+                thread::sleep(Duration::from_micros(100));
+            }
+            if thread.is_finished() {
+                let _ = thread.join();
+            } else {
+                all = false;
+            }
+        }
+        all
+    }
+}
+
+/// Pollers notice a deadline themselves: how much later their answer may come.
+const GRACE: Duration = Duration::from_millis(20);
+/// Output is flushed even when the limit has run out.
+const LEAST_FOR_HOOKS: Duration = Duration::from_millis(200);
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.halt();
+    }
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service")
+            .field("ports", &self.device.ports())
+            .field("pollers", &self.shared.controls.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl OpenExchange {
+    /// The lanes that take part, lowest first.
+    pub fn lanes(&self) -> impl Iterator<Item = u32> + use<> {
+        lanes(self.mask)
+    }
+}
