@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `backend` | [`Nvidia`], for the `main` of a loader |
 //! | `device` | [`CudaDevice`]: opening, what it is, closing |
 //! | `image` | PTX and cubin: checked, loaded, the compiler's words kept |
 //! | `launch` | kernels and their parameters, faults |
@@ -9,6 +10,7 @@
 //! | `environment` | what the driver reads from the environment when it starts |
 //! | `cuda` | results of driver calls, owned handles |
 
+mod backend;
 mod cuda;
 mod device;
 mod environment;
@@ -16,5 +18,6 @@ mod image;
 mod launch;
 mod memory;
 
+pub use backend::Nvidia;
 pub use device::{CudaDevice, DEFAULT_STACK, Options};
 pub use environment::prepare_environment;
