@@ -13,6 +13,7 @@
 //! `docs/memory-model.md`.
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch))]
+#![cfg_attr(target_arch = "amdgpu", feature(stdarch_amdgpu))]
 
 #[cfg(any(feature = "std", loom, test))]
 extern crate std;

@@ -14,12 +14,12 @@
 #![no_std]
 #![cfg_attr(
     target_arch = "nvptx64",
-    feature(asm_experimental_arch, link_llvm_intrinsics)
+    feature(asm_experimental_arch, link_llvm_intrinsics, stdarch_nvptx)
 )]
-#![cfg_attr(target_arch = "amdgpu", feature(gpu_intrinsics, stdarch_amdgpu))]
+#![cfg_attr(target_arch = "amdgpu", feature(core_intrinsics, gpu_intrinsics, stdarch_amdgpu))]
 #![cfg_attr(
     any(target_arch = "nvptx64", target_arch = "amdgpu"),
-    feature(abi_gpu_kernel, allow_internal_unstable),
+    feature(allow_internal_unstable),
     allow(internal_features)
 )]
 

@@ -84,7 +84,9 @@ fn build_set(
         .args(["build", "--release"])
         .args(workspace.locked());
     if let Some(triple) = target.triple() {
-        command.args(["-Zbuild-std=core", "--target", triple]);
+        // `mem`: the compiler emits calls of memcpy and its kind, and there is no C library.
+        command.args(["-Zbuild-std=core", "-Zbuild-std-features=compiler-builtins-mem"]);
+        command.args(["--target", triple]);
     }
     command
         .arg("--target-dir")

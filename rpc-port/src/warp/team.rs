@@ -1,6 +1,7 @@
 //! A warp made of threads, to test what lanes do together where there is no GPU.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::vec::Vec;
 
@@ -8,13 +9,13 @@ use super::{Warp, host_pause};
 
 /// One lane of a warp whose lanes are threads.
 ///
-/// A thread cannot know who runs beside it, so the test says which lanes are converged:
-/// [`converged`](Self::converged) gives a handle whose active mask is that.
+/// A thread cannot know who runs beside it, so the test says which lanes are converged, by
+/// [`converge`](Self::converge). Clones are the same lane.
 #[derive(Clone, Debug)]
 pub struct TeamWarp {
     team: Arc<Team>,
     lane: u32,
-    mask: u64,
+    mask: Arc<AtomicU64>,
     hint: u32,
 }
 
@@ -46,27 +47,23 @@ impl TeamWarp {
             .map(|lane| Self {
                 team: Arc::clone(&team),
                 lane,
-                mask,
+                mask: Arc::new(AtomicU64::new(mask)),
                 hint,
             })
             .collect()
     }
 
-    /// This lane, converged with those of `mask`.
+    /// From now on this lane runs with those of `mask`.
     ///
     /// # Panics
     /// If the lane is not in `mask`.
-    #[must_use]
-    pub fn converged(&self, mask: u64) -> Self {
+    pub fn converge(&self, mask: u64) {
         assert!(
             mask >> self.lane & 1 == 1,
             "lane {} is not in {mask:#x}",
             self.lane
         );
-        Self {
-            mask,
-            ..self.clone()
-        }
+        self.mask.store(mask, Ordering::Relaxed);
     }
 
     /// Every lane's value, by lane, to every lane of `mask`.
@@ -110,7 +107,7 @@ impl TeamWarp {
 
 impl Warp for TeamWarp {
     fn active_mask(&self) -> u64 {
-        self.mask
+        self.mask.load(Ordering::Relaxed)
     }
 
     fn lane(&self) -> u32 {

@@ -1,0 +1,339 @@
+//! What every layout does alike. A new layout is one more line at the end.
+
+mod common;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use common::{Collect, Link, Memory};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use rpc_bitmap::Memory as _;
+use rpc_port::procedure::{Echo, Increment, Noop};
+use rpc_port::stream::Prefix;
+use rpc_port::{DynamicPort, Error, Process, TeamWarp, Transport, Warp};
+use rpc_types::{Geometry, Opcode, Status};
+
+/// Answers increments and echoes, counts no-ops, refuses the rest.
+fn serve<P>(mut port: DynamicPort<P>, noops: &AtomicU64) -> Result<(), Error>
+where
+    P: Process<Slot = rpc_port::server::ServerSlot>,
+{
+    match port.opcode() {
+        Opcode::TEST_INCREMENT => port.recv_and_send(8, |_, packet| packet.words[0] += 1),
+        Opcode::TEST_STREAM => {
+            let mut messages = Collect::default();
+            port.recv_n(&mut messages)?;
+            port.send_n(|lane| &messages.0[&lane])
+        }
+        Opcode::NOOP => {
+            noops.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+        _ => {
+            assert!(
+                port.end(Status::UNHANDLED).is_ok(),
+                "a request just opened is owned"
+            );
+            Ok(())
+        }
+    }
+}
+
+fn increments<T: Transport<Shared = Memory> + Send + Sync>() {
+    let noops = AtomicU64::new(0);
+    let link = Link::<T>::new(3, 1);
+    link.serve(
+        |port| serve(port, &noops),
+        || {
+            thread::scope(|scope| {
+                for hint in 0..5 {
+                    let client = link.client(hint);
+                    scope.spawn(move || {
+                        for i in 0..500 {
+                            let value = u64::from(hint) << 32 | i;
+                            assert_eq!(client.call::<Increment>(&value), Ok(value + 1));
+                            if i % 50 == 0 {
+                                client.notify::<Noop>(&rpc_port::procedure::Empty).unwrap();
+                            }
+                        }
+                    });
+                }
+            });
+        },
+    );
+    assert_eq!(noops.load(Ordering::Relaxed), 50);
+}
+
+/// Any lengths on any lanes of any mask come back as they went.
+fn streams<T: Transport<Shared = Memory> + Send + Sync>() {
+    const LANES: u32 = 4;
+    let noops = AtomicU64::new(0);
+    let link = Link::<T>::new(2, LANES);
+    let payload = T::KIND.payload();
+    let edges = [
+        0,
+        1,
+        payload - 9,
+        payload - 8,
+        payload - 7,
+        2 * payload - 8,
+        2 * payload - 7,
+    ];
+    let length = prop_oneof![proptest::sample::select(edges.to_vec()), 0..500_usize];
+    let lengths = proptest::collection::vec(length, LANES as usize);
+    let warps = TeamWarp::team(LANES, 0);
+    link.serve(
+        |port| serve(port, &noops),
+        || {
+            let mut runner = TestRunner::new(Config {
+                cases: 40,
+                ..Config::default()
+            });
+            let case = (lengths, 1..1_u64 << LANES);
+            runner
+                .run(&case, |(lengths, mask)| {
+                    thread::scope(|scope| {
+                        for warp in &warps {
+                            let lane = warp.lane();
+                            if mask >> lane & 1 == 0 {
+                                continue;
+                            }
+                            warp.converge(mask);
+                            let client = link.lane(warp.clone());
+                            let length = lengths[lane as usize];
+                            scope.spawn(move || {
+                                let message: Vec<u8> =
+                                    (0..length).map(|i| (i as u32 * 7 + lane) as u8).collect();
+                                let mut back = vec![0xFF; length];
+                                let mut sink = Prefix::new(&mut back);
+                                client.exchange::<Echo>(&message, &mut sink).unwrap();
+                                assert_eq!(sink.length(), length as u64);
+                                assert_eq!(back, message);
+                            });
+                        }
+                    });
+                    Ok(())
+                })
+                .unwrap();
+        },
+    );
+}
+
+/// Every lane of a warp gets the error, and the port is good for the next call.
+fn unknown_opcodes<T: Transport<Shared = Memory> + Send + Sync>() {
+    let noops = AtomicU64::new(0);
+    let link = Link::<T>::new(1, 3);
+    link.serve(
+        |port| serve(port, &noops),
+        || {
+            thread::scope(|scope| {
+                for warp in TeamWarp::team(3, 0) {
+                    let client = link.lane(warp);
+                    scope.spawn(move || {
+                        // One with a compact form and one without.
+                        for opcode in [Opcode::user(5), Opcode(0x1234_5678)] {
+                            let mut port = client.open(opcode).unwrap().dynamic();
+                            let refused = Err(Error::Status(Status::UNHANDLED));
+                            port.send(0, |_, _| ()).unwrap();
+                            assert_eq!(port.recv(8, |_, _| ()), refused);
+                            assert_eq!(port.send(8, |_, _| ()), refused, "it stays an error");
+                            assert_eq!(client.warp().active_mask(), 7);
+                            drop(port);
+                            assert_eq!(client.call::<Increment>(&1), Ok(2));
+                        }
+                    });
+                }
+            });
+        },
+    );
+}
+
+/// Lanes drop a port in subsets: it is free only when the last has.
+fn divergent_close<T: Transport<Shared = Memory> + Send + Sync>() {
+    let noops = AtomicU64::new(0);
+    for order in [[0b001, 0b110], [0b110, 0b001], [0b010, 0b101]] {
+        let link = Link::<T>::new(1, 3);
+        let go = std::sync::Barrier::new(3);
+        link.serve(
+            |port| serve(port, &noops),
+            || {
+                thread::scope(|scope| {
+                    for warp in TeamWarp::team(3, 0) {
+                        let (link, go) = (&link, &go);
+                        scope.spawn(move || {
+                            let lane = warp.lane();
+                            let all = link.lane(warp.clone());
+                            let mut port = all.open(Opcode::TEST_INCREMENT).unwrap().dynamic();
+                            let mut answer = 0;
+                            let value = u64::from(lane) * 100;
+                            port.send_and_recv(
+                                8,
+                                |_, packet| packet.words[0] = value,
+                                8,
+                                |_, packet| answer = packet.words[0],
+                            )
+                            .unwrap();
+                            assert_eq!(answer, value + 1);
+                            let mut port = Some(port);
+                            for subset in order {
+                                if subset >> lane & 1 == 1 {
+                                    warp.converge(subset);
+                                    drop(port.take());
+                                }
+                                go.wait();
+                                if lane == 0 {
+                                    let free = link.client(0).try_open(Opcode::NOOP).is_some();
+                                    assert_eq!(free, subset == order[1]);
+                                }
+                                go.wait();
+                            }
+                        });
+                    }
+                });
+            },
+        );
+    }
+}
+
+/// A client that waits when the host ends the run gets an error; so does one that waits for a port.
+fn stop<T: Transport<Shared = Memory> + Send + Sync>() {
+    let link = Link::<T>::new(1, 1);
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| link.client(0).call::<Increment>(&1));
+        while !link.server().is_waiting(0) {
+            thread::yield_now();
+        }
+        let wants_port = scope.spawn(|| link.client(0).open(Opcode::NOOP).map(|_| ()));
+        link.transport.stop();
+        assert_eq!(waits.join().unwrap(), Err(Error::Stopped));
+        assert_eq!(wants_port.join().unwrap(), Err(Error::Stopped));
+    });
+}
+
+/// The panic handler's port is given to nobody else, however many ports are asked for.
+fn reserved_port<T: Transport<Shared = Memory> + Send + Sync>() {
+    let link = Link::<T>::new(2, 1);
+    let client = link.client(7);
+    let held = [
+        client.try_open(Opcode::NOOP).unwrap(),
+        client.try_open(Opcode::NOOP).unwrap(),
+    ];
+    assert!(client.try_open(Opcode::NOOP).is_none());
+    assert_eq!(client.open_reserved(Opcode::PANIC).unwrap().index(), 2);
+    drop(held);
+    assert!(client.try_open(Opcode::NOOP).unwrap().index() < 2);
+}
+
+/// A port whose asynchronous call the server has not taken is not opened again before it has.
+fn in_flight<T: Transport<Shared = Memory> + Send + Sync>() {
+    let link = Link::<T>::new(1, 1);
+    let (client, server) = (link.client(0), link.server());
+    for _ in 0..3 {
+        let mut port = client.try_open(Opcode::NOOP).unwrap().dynamic();
+        port.send(8, |_, packet| packet.words[0] = 9).unwrap();
+        drop(port);
+        assert!(
+            client.try_open(Opcode::NOOP).is_none(),
+            "it is still the server's"
+        );
+        let mut taken = server.try_open(0).unwrap().dynamic();
+        assert!(server.try_open(0).is_none(), "another thread has it");
+        taken
+            .recv(8, |_, packet| assert_eq!(packet.words[0], 9))
+            .unwrap();
+        drop(taken);
+        assert!(server.try_open(0).is_none());
+        assert!(client.try_open(Opcode::NOOP).is_some());
+    }
+}
+
+/// A client cannot receive before it has sent; a port dropped unsent leaves no trace.
+fn nothing_sent<T: Transport<Shared = Memory> + Send + Sync>() {
+    let link = Link::<T>::new(1, 1);
+    let client = link.client(0);
+    let mut port = client.try_open(Opcode::NOOP).unwrap().dynamic();
+    assert_eq!(port.recv(8, |_, _| ()), Err(Error::NothingSent));
+    drop(port);
+    assert!(!link.server().is_waiting(0));
+    assert!(client.try_open(Opcode::NOOP).is_some());
+}
+
+/// Whatever a device writes into mailboxes and headers, the server goes on.
+fn hostile_memory<T: Transport<Shared = Memory> + Send + Sync>() {
+    let link = Link::<T>::new(40, 32);
+    let geometry = *link.transport.geometry();
+    let shared = link.transport.shared();
+    let server = link.server();
+    let mut random = 0x1234_5678_9ABC_DEF1_u64;
+    for _ in 0..200 {
+        let mut offset = geometry.requests();
+        while offset < geometry.shared_size() {
+            if offset < geometry.replies() || offset >= geometry.packets() {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                shared.store64(offset, random);
+            }
+            offset += 8 * 61;
+        }
+        for port in 0..geometry.total_ports() {
+            if let Some(opened) = server.try_open(port) {
+                let mut port = opened.dynamic();
+                assert_eq!(
+                    port.mask() >> 32,
+                    0,
+                    "lanes that do not exist are masked off"
+                );
+                let mut sink = Collect::default();
+                let mut lengths = 0;
+                port.recv(64, |lane, packet| {
+                    lengths ^= packet.words[0];
+                    let mut length = 0;
+                    let cursor = rpc_port::stream::Cursor::new(T::KIND.payload());
+                    cursor.take(lane, &mut length, packet, &mut sink);
+                })
+                .unwrap();
+            }
+        }
+    }
+}
+
+/// The last parity before and the first after the sequence number wraps.
+fn wrap_around<T: Transport<Shared = Memory> + Send + Sync>() {
+    let noops = AtomicU64::new(0);
+    let link = Link::<T>::new(1, 1);
+    let start = 0xFFFF_FFF0_u64;
+    let geometry = *link.transport.geometry();
+    link.private.store64(geometry.states(), start);
+    link.serve(
+        |port| serve(port, &noops),
+        || {
+            for i in 0..100 {
+                assert_eq!(link.client(0).call::<Increment>(&i), Ok(i + 1));
+            }
+        },
+    );
+    assert_eq!(
+        link.private.load64(geometry.states()),
+        (start + 100) & 0xFFFF_FFFF
+    );
+    assert_eq!(Geometry::new(T::KIND, 1, 1), Some(geometry));
+}
+
+macro_rules! suite {
+    ($($name:ident),*; $layout:ident as $module:ident) => {
+        mod $module {
+            $(#[test] fn $name() {
+                super::$name::<rpc_port::$layout<super::Memory>>();
+            })*
+        }
+    };
+    ($layout:ident as $module:ident) => {
+        suite!(increments, streams, unknown_opcodes, divergent_close, stop, reserved_port,
+            in_flight, nothing_sent, hostile_memory, wrap_around; $layout as $module);
+    };
+}
+
+suite!(Line as line);
+suite!(Compact as compact);
