@@ -98,35 +98,7 @@ impl Options {
             blocks: [self.blocks, self.blocks_y, self.blocks_z],
             threads: [self.threads, self.threads_y, self.threads_z],
         };
-        let limit = |what, asked, most: u32| {
-            if asked <= u64::from(most) {
-                return Ok(());
-            }
-            Err(DeviceError::Limit {
-                what,
-                asked,
-                most: most.into(),
-                device: info.name.clone(),
-            })
-        };
-        for (i, what) in ["--threads", "--threads-y", "--threads-z"]
-            .into_iter()
-            .enumerate()
-        {
-            limit(what, grid.threads[i].into(), info.max_block[i])?;
-        }
-        for (i, what) in ["--blocks", "--blocks-y", "--blocks-z"]
-            .into_iter()
-            .enumerate()
-        {
-            limit(what, grid.blocks[i].into(), info.max_grid[i])?;
-        }
-        let all = grid.threads.iter().map(|&n| u64::from(n)).product();
-        limit(
-            "--threads times --threads-y times --threads-z",
-            all,
-            info.max_threads,
-        )?;
+        info.check(grid)?;
         Ok(grid)
     }
 }

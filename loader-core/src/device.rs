@@ -59,6 +59,45 @@ pub struct DeviceInfo {
     pub max_grid: [u32; 3],
 }
 
+impl DeviceInfo {
+    /// Whether the device takes this grid.
+    ///
+    /// # Errors
+    /// [`DeviceError::Limit`] for the first number that is too large.
+    pub fn check(&self, grid: Grid) -> Result<(), DeviceError> {
+        let limit = |what, asked, most: u32| {
+            if asked <= u64::from(most) {
+                return Ok(());
+            }
+            Err(DeviceError::Limit {
+                what,
+                asked,
+                most: most.into(),
+                device: self.name.clone(),
+            })
+        };
+        for (i, what) in ["--threads", "--threads-y", "--threads-z"]
+            .into_iter()
+            .enumerate()
+        {
+            limit(what, grid.threads[i].into(), self.max_block[i])?;
+        }
+        for (i, what) in ["--blocks", "--blocks-y", "--blocks-z"]
+            .into_iter()
+            .enumerate()
+        {
+            limit(what, grid.blocks[i].into(), self.max_grid[i])?;
+        }
+        let all = grid.threads.iter().map(|&n| u64::from(n)).product();
+        limit(
+            "--threads times --threads-y times --threads-z",
+            all,
+            self.max_threads,
+        )?;
+        Ok(())
+    }
+}
+
 /// How many threads run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {

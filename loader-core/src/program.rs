@@ -66,7 +66,7 @@ pub fn main_with(
     finish(name, start(name, backends, &cli))
 }
 
-fn start(name: &str, backends: &[&dyn Backend], cli: &Cli) -> Result<u8, RunError> {
+fn start(name: &'static str, backends: &[&dyn Backend], cli: &Cli) -> Result<u8, RunError> {
     let path = &cli.command[0];
     let bad_image = |error| RunError::Image {
         path: path.display().to_string(),
@@ -88,7 +88,7 @@ fn start(name: &str, backends: &[&dyn Backend], cli: &Cli) -> Result<u8, RunErro
 /// Runs what `device` gets as its image for a command line that names none: `arguments` are the
 /// program's, its name first.
 pub fn run_on(
-    name: &str,
+    name: &'static str,
     options: &Options,
     arguments: &[OsString],
     device: Box<dyn Device>,

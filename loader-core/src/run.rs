@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use rpc_server::Service;
+use rpc_server::{Drained, Service};
 use thiserror::Error;
 
 use crate::block::{Block, host_environment};
@@ -21,6 +23,8 @@ use crate::signals::Interrupt;
 
 /// How often the run looks at what has no way to wake it.
 const TICK: Duration = Duration::from_micros(500);
+/// How long the end waits to say something when what it says it to may be blocked.
+const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// Why nothing was run.
 #[derive(Debug, Error)]
@@ -64,7 +68,7 @@ pub enum RunError {
 /// # Errors
 /// When nothing could be run.
 pub fn run(
-    name: &str,
+    name: &'static str,
     options: &Options,
     arguments: &[OsString],
     device: Box<dyn Device>,
@@ -97,7 +101,7 @@ pub fn run(
 
 /// Everything up to the first launch.
 fn prepare(
-    name: &str,
+    name: &'static str,
     options: &Options,
     arguments: &[OsString],
     device: &Arc<dyn Device>,
@@ -140,7 +144,7 @@ fn prepare(
         return Ok((argument, None));
     };
     device.reserve_heap(options.heap_size)?;
-    let service = serve::connect(device, client, options)?;
+    let service = serve::connect(device, client, options, name)?;
     Ok((argument, Some(service)))
 }
 
@@ -157,7 +161,7 @@ fn die_with(parent: i32) -> Result<(), RunError> {
 
 /// A run whose kernels have been started.
 struct Run<'a> {
-    name: &'a str,
+    name: &'static str,
     options: &'a Options,
     device: Arc<dyn Device>,
     service: Option<Service>,
@@ -210,7 +214,8 @@ impl Run<'_> {
         let failed = matches!(cause, Cause::Failed(_));
         let mut running = !failed && !matches!(cause, Cause::Returned(_));
         let mut waiting = Vec::new();
-        let mut cancelled = 0;
+        let mut drained = Drained::default();
+        let mut counted = Vec::new();
         if let Some(service) = &self.service {
             if matches!(cause, Cause::TimedOut) {
                 waiting = service
@@ -219,34 +224,56 @@ impl Run<'_> {
                     .map(ToString::to_string)
                     .collect();
             }
-            cancelled = service.drain(DRAIN).cancelled;
+            drained = service.drain(DRAIN);
             // An exit that was posted just before the kernel ended came first.
             if let (Cause::Returned(_) | Cause::Failed(_), Some(end)) = (&cause, service.ended()) {
                 cause = Cause::Called(end.code);
             }
             if running {
                 service.stop_device();
+                running = self.kernels.wait(STOP).is_none();
             }
+            counted = calls(service);
         }
-        if running && self.service.is_some() {
-            running = self.kernels.wait(STOP).is_none();
-        }
-        let code = cause.code();
-        if let Some(sentence) = cause.sentence(self.options.timeout, &waiting) {
-            say(self.name, &sentence);
-        }
-        let calls = self.service.as_ref().map(calls).unwrap_or_default();
-        if let Err(error) = report.write(calls, End { code, cancelled }) {
-            complain(self.name, &error);
-        }
-        let _ = io::stdout().flush();
-        if running || failed {
+        let end = End {
+            code: cause.code(),
+            cancelled: drained.cancelled,
+        };
+        let code = end.code;
+        let name = self.name;
+        let sentence = cause.sentence(self.options.timeout, &waiting);
+        let last_words = move || {
+            if let Some(sentence) = sentence {
+                say(name, &sentence);
+            }
+            if let Err(error) = report.write(counted, end) {
+                complain(name, &error);
+            }
+            // A reader that has gone away wants no more.
+            let _ = io::stdout().flush();
+        };
+        if drained.late {
+            // A handler may hold standard output or standard error for good.
+            within(LAST_WORDS, last_words);
             leave(code);
         }
-        if let Some(service) = self.service {
-            service.stop();
+        last_words();
+        if running || failed || !self.service.is_none_or(Service::stop) {
+            leave(code);
         }
         code
+    }
+}
+
+/// Runs `f` and waits for it, but not longer than `limit`.
+fn within(limit: Duration, f: impl FnOnce() + Send + 'static) {
+    let (done, finished) = sync_channel(1);
+    let thread = thread::Builder::new().spawn(move || {
+        f();
+        let _ = done.send(());
+    });
+    if thread.is_ok() {
+        let _ = finished.recv_timeout(limit);
     }
 }
 

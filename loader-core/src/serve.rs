@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rpc_bitmap::{Raw, System};
 use rpc_port::{Compact, Line, Transport};
-use rpc_server::{Options as ServerOptions, Service, Standard, Table, builtin};
+use rpc_server::{Options as ServerOptions, Report, Service, Standard, Table, builtin};
 use rpc_types::image::{ABI_VERSION, CLIENT_SYMBOL, ClientDescriptor, MAGIC};
 use rpc_types::layout::MAX_PORTS;
 use rpc_types::{Geometry, LayoutKind};
@@ -13,6 +13,7 @@ use thiserror::Error;
 
 use crate::cli::{MAX_IN_FLIGHT, Options, Poll};
 use crate::device::{Device, DeviceError};
+use crate::program::say;
 
 /// Why an image's client cannot be served.
 #[derive(Debug, Error)]
@@ -86,6 +87,7 @@ pub(crate) fn connect(
     device: &Arc<dyn Device>,
     (mut client, layout): (ClientDescriptor, LayoutKind),
     options: &Options,
+    name: &'static str,
 ) -> Result<Service, ServeError> {
     let info = device.info();
     let ports = ports(options.ports, client.wished_ports, info.resident_warps);
@@ -103,8 +105,8 @@ pub(crate) fn connect(
     // ended). Apart from the device, only the service reaches it.
     let region = unsafe { Raw::<System>::new(shared.host.as_ptr(), geometry.shared_size()) };
     match layout {
-        LayoutKind::Line => serve(Line::new(region, geometry), device, options),
-        LayoutKind::Compact => serve(Compact::new(region, geometry), device, options),
+        LayoutKind::Line => serve(Line::new(region, geometry), device, options, name),
+        LayoutKind::Compact => serve(Compact::new(region, geometry), device, options, name),
     }
     .map_err(ServeError::Threads)
 }
@@ -113,6 +115,7 @@ fn serve<T: Transport + Send + Sync + 'static>(
     transport: T,
     device: &Arc<dyn Device>,
     options: &Options,
+    name: &'static str,
 ) -> io::Result<Service> {
     let mut table = Table::new();
     builtin::install(&mut table, Arc::new(Standard));
@@ -124,6 +127,7 @@ fn serve<T: Transport + Send + Sync + 'static>(
         },
         max_message: options.max_message,
         max_in_flight: MAX_IN_FLIGHT,
+        report: Report::new(move |sentence| say(name, sentence)),
         ..ServerOptions::default()
     };
     if let Some(threads) = options.server_threads {
