@@ -2,20 +2,19 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 
 use bytemuck::Pod;
-use rpc_port::stream::{Cursor, Sink};
+use rpc_port::stream::Cursor;
 use rpc_types::packet::MAX_LANES;
 use rpc_types::{Opcode, Packet, Status};
 
-use crate::budget::Reservation;
 use crate::exchange::{Exchange, Open};
 use crate::handler::Failure;
 use crate::memory::DeviceMemory;
+use crate::messages::{Growing, Messages, PerLane};
 use crate::port::{RawPort, lanes};
 use crate::shared::Context;
 
@@ -154,7 +153,7 @@ impl Conversation {
             values.push((lane, packet.get()));
         })
         .await?;
-        Ok(PerLane { values })
+        Ok(PerLane::new(values))
     }
 
     /// Sends a value to each lane.
@@ -184,13 +183,8 @@ impl Conversation {
     /// # Errors
     /// As [`recv_n`](Self::recv_n).
     pub async fn recv_n_max(&mut self, max: u64) -> Result<Messages, Failure> {
-        let mut sink = Growing {
-            messages: lanes(self.mask).map(|lane| (lane, Vec::new())).collect(),
-            next: 0,
-            reservation: self.context.budget.reserve(),
-            max: max.min(self.context.max_message),
-            full: false,
-        };
+        let max = max.min(self.context.max_message);
+        let mut sink = Growing::new(self.mask, self.context.budget.reserve(), max);
         let payload = self.open()?.port.payload();
         let mut cursor = Cursor::new(payload);
         let mut lengths = [0; MAX_LANES as usize];
@@ -201,7 +195,7 @@ impl Conversation {
             self.open()?.port.end_recv(payload, &mut |lane, packet| {
                 accepted &= cursor.take(lane, &mut lengths[lane as usize], packet, &mut sink);
             });
-            if !accepted || sink.full {
+            if !accepted || sink.is_full() {
                 return Err(Status::TOO_LONG.into());
             }
             cursor.advance();
@@ -209,13 +203,9 @@ impl Conversation {
                 break;
             }
         }
-        self.open()?.bytes_in += sink.reservation_bytes();
-        Ok(Messages {
-            lanes: PerLane {
-                values: sink.messages,
-            },
-            _reservation: sink.reservation,
-        })
+        let messages = sink.finish();
+        self.open()?.bytes_in += messages.bytes();
+        Ok(messages)
     }
 
     /// Sends `message(lane)`, of any length, to each lane.
@@ -268,103 +258,5 @@ impl fmt::Debug for Conversation {
             .field("opcode", &self.opcode)
             .field("mask", &self.mask)
             .finish_non_exhaustive()
-    }
-}
-
-/// A value for each lane that takes part.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PerLane<T> {
-    values: Vec<(u32, T)>,
-}
-
-impl<T> PerLane<T> {
-    /// Lanes and values, lowest lane first.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &T)> {
-        self.values.iter().map(|(lane, value)| (*lane, value))
-    }
-
-    /// The value of `lane`, if it takes part.
-    pub fn get(&self, lane: u32) -> Option<&T> {
-        self.values
-            .iter()
-            .find(|(own, _)| *own == lane)
-            .map(|(_, value)| value)
-    }
-
-    /// The value of the lowest lane.
-    pub fn lowest(&self) -> Option<&T> {
-        self.values.first().map(|(_, value)| value)
-    }
-}
-
-/// A message for each lane that takes part; they count as in flight until this is dropped.
-#[derive(Debug)]
-pub struct Messages {
-    lanes: PerLane<Vec<u8>>,
-    _reservation: Reservation,
-}
-
-impl Messages {
-    /// The message of `lane`; empty if it does not take part.
-    pub fn of(&self, lane: u32) -> &[u8] {
-        self.lanes.get(lane).map_or(&[], Vec::as_slice)
-    }
-}
-
-impl Deref for Messages {
-    type Target = PerLane<Vec<u8>>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.lanes
-    }
-}
-
-/// Messages that grow as their bytes arrive: what was announced is only compared.
-struct Growing {
-    messages: Vec<(u32, Vec<u8>)>,
-    /// Lanes come in order: where the next one lies, most likely.
-    next: usize,
-    reservation: Reservation,
-    max: u64,
-    full: bool,
-}
-
-impl Growing {
-    fn reservation_bytes(&self) -> u64 {
-        self.messages
-            .iter()
-            .map(|(_, message)| message.len() as u64)
-            .sum()
-    }
-
-    fn of(&mut self, lane: u32) -> Option<&mut Vec<u8>> {
-        if self
-            .messages
-            .get(self.next)
-            .is_none_or(|(own, _)| *own != lane)
-        {
-            self.next = self.messages.iter().position(|(own, _)| *own == lane)?;
-        }
-        let place = self.next;
-        self.next += 1;
-        Some(&mut self.messages[place].1)
-    }
-}
-
-impl Sink for Growing {
-    fn begin(&mut self, _: u32, length: u64) -> bool {
-        length <= self.max
-    }
-
-    fn chunk(&mut self, lane: u32, bytes: &[u8]) {
-        if self.full || !self.reservation.grow(bytes.len() as u64) {
-            self.full = true;
-        } else if let Some(message) = self.of(lane) {
-            if message.try_reserve(bytes.len()).is_ok() {
-                message.extend_from_slice(bytes);
-            } else {
-                self.full = true;
-            }
-        }
     }
 }

@@ -6,6 +6,7 @@
 //! | [`table`] | [`Table`]: which handler serves which opcode |
 //! | [`handler`] | what a handler gets and gives: [`Call`], [`Flow`], [`End`], [`Failure`] |
 //! | [`conversation`] | [`Conversation`]: a port as an `async fn` sees it |
+//! | [`messages`] | [`Messages`], [`PerLane`]: what lanes have sent |
 //! | [`service`] | [`Service`]: poller threads over a transport, until drained or dropped |
 //! | [`options`] | [`Options`]: threads, polling, bounds |
 //! | [`builtin`] | the services of every program: print, exit, panic, memory |
@@ -24,6 +25,7 @@ pub mod conversation;
 pub mod counters;
 pub mod handler;
 pub mod memory;
+pub mod messages;
 pub mod observe;
 pub mod options;
 pub mod output;
@@ -37,10 +39,11 @@ mod pool;
 mod port;
 mod shared;
 
-pub use conversation::{Conversation, Messages, PerLane};
+pub use conversation::Conversation;
 pub use counters::{Counters, OpcodeCounters};
 pub use handler::{Call, End, EndCause, Failure, Flow};
 pub use memory::{DeviceMemory, MemoryError, NoMemory};
+pub use messages::{Messages, PerLane};
 pub use observe::{CallInfo, Observe, Outcome};
 pub use options::{Options, Poll, Report};
 pub use output::{Captured, Output, Standard, Stream};

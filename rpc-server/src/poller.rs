@@ -17,6 +17,7 @@ use crate::shared::{Control, PortState, RUNNING, Shared};
 
 mod drain;
 mod idle;
+mod report;
 mod serve;
 
 use idle::Idle;
@@ -27,10 +28,12 @@ const GROUP: u32 = 8;
 /// Groups behind the highest in use that are looked at in each pass, in turn: when one of them is
 /// found in use, passes go up to it.
 const SWEEP: u32 = 2;
-/// As [`SWEEP`], for passes with a sleep between them.
+/// As [`SWEEP`], for passes with a sleep between them, of all pollers together: all ports of a large
+/// device are seen within a few milliseconds.
 const IDLE_SWEEP: u32 = 64;
-/// Groups of this poller that idle passes look at, in use or not: callers begin here.
-const IDLE_GROUPS: u32 = 8;
+/// What idle passes look at besides, of all pollers together: callers begin at the lowest ports, a
+/// different one for each multiprocessor.
+const IDLE_GROUPS: u32 = 32;
 /// Passes after which the highest group in use is determined anew.
 const EPOCH: u32 = 1 << 14;
 
@@ -107,14 +110,14 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
             // Handlers' panics do not come here: this is a fault of the poller itself. The device
             // must not wait for it.
             self.server.transport().stop();
-            self.shared.report().say(&format!(
-                "server thread {} panicked: this is a bug of gpurpc; the run ends",
-                self.index
-            ));
             self.shared.ending.set(End::SERVER_FAULT);
             if !counted {
                 self.shared.poller_ended(0, true);
             }
+            self.shared.report().say(&format!(
+                "server thread {} panicked: this is a bug of gpurpc; the run ends",
+                self.index
+            ));
         }
     }
 
@@ -142,7 +145,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
     fn pass(&mut self, slow: bool) -> bool {
         let mut busy = false;
         let (high, sweep) = if slow {
-            (self.high.max(IDLE_GROUPS).min(self.groups), IDLE_SWEEP)
+            (self.idle_groups(), self.share(IDLE_SWEEP))
         } else {
             (self.high, SWEEP)
         };
@@ -178,7 +181,22 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
 
     fn set_high(&mut self, high: u32) {
         self.high = high.min(self.groups);
-        self.control.groups.store(self.high, Relaxed);
+    }
+
+    /// This poller's share of what all look at.
+    const fn share(&self, all: u32) -> u32 {
+        all.div_ceil(self.pollers)
+    }
+
+    /// Groups that an idle pass looks at.
+    fn idle_groups(&self) -> u32 {
+        let low = self.share(IDLE_GROUPS).min(self.groups);
+        // Conversations are awaited wherever they are.
+        if self.actives > 0 {
+            low.max(self.high)
+        } else {
+            low
+        }
     }
 
     /// Looks at the ports of one group.
@@ -203,13 +221,13 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
 
     /// Wakes parked pollers whose ports have requests.
     fn watch(&mut self, slow: bool) {
+        let sweep = if slow { self.share(IDLE_SWEEP) } else { SWEEP };
         for (other, control) in self.shared.controls.iter().enumerate() {
             if other as u32 == self.index || !control.parked.load(Relaxed) {
                 continue;
             }
             let total = (groups(self.ports) - other as u32).div_ceil(self.pollers);
-            let high = control.groups.load(Relaxed).max(IDLE_GROUPS).min(total);
-            let sweep = if slow { IDLE_SWEEP } else { SWEEP };
+            let high = control.groups.load(Relaxed).min(total);
             let start = self.watch_sweep % total;
             let swept = (start..start + sweep).map(|group| group % total);
             let wanted = (0..high).chain(swept).any(|group| {

@@ -91,7 +91,7 @@ pub(crate) struct Control {
     current: AtomicU64,
     current_mask: AtomicU64,
     pub(crate) scans: AtomicU64,
-    /// Groups of ports to look at, from the first on.
+    /// While it is parked: its groups to look at, from the first on.
     pub(crate) groups: AtomicU32,
     pub(crate) counters: Block,
 }

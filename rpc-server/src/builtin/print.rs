@@ -8,8 +8,9 @@ use rpc_types::stream::PrintPart;
 use rpc_types::{Opcode, Status};
 
 use crate::budget::{Budget, Reservation};
-use crate::conversation::{Conversation, Messages};
+use crate::conversation::Conversation;
 use crate::handler::{End, Failure, Flow};
+use crate::messages::Messages;
 use crate::output::{Output, Stream, write};
 use crate::shared::lock;
 use crate::table::Table;

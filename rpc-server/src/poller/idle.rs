@@ -115,6 +115,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
     }
 
     fn park(&self, idle: &mut Idle) {
+        self.control.groups.store(self.idle_groups(), Relaxed);
         self.control.parked.store(true, Relaxed);
         // A wake from here on ends the parking, now or when it begins.
         if !self.control.take_signal() {

@@ -1,6 +1,5 @@
 //! What a poller does with a port that has a request.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,13 +16,6 @@ use crate::observe::{CallInfo, Observe, Outcome};
 use crate::port::RawPort;
 use crate::shared::PortState;
 use crate::table::{Kind, Talk};
-
-/// Kinds of faults that are reported once for each opcode.
-mod fault {
-    pub(super) const UNHANDLED: u8 = 0;
-    pub(super) const PANIC: u8 = 1;
-    pub(super) const FAILURE: u8 = 2;
-}
 
 /// A call in several steps.
 pub(super) struct Active {
@@ -42,13 +34,6 @@ enum Step {
 
 /// How a handler ended.
 type Talked = std::thread::Result<Result<Flow, Failure>>;
-
-/// What a panic says.
-fn words(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message")
-}
 
 impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
     /// Serves a port whose packets the server owns; `place` is its place among this poller's.
@@ -86,7 +71,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
         };
         self.control.counters.begun(slot, mask);
         self.observe.call_begun(&call);
-        let shared = Arc::clone(&self.shared);
+        let shared = &self.shared;
         let entry = shared.table.entries.get(slot);
         let mut bytes = [0; 2];
         let status = match entry.map(|entry| &entry.kind) {
@@ -360,41 +345,6 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
             }
         }
         busy
-    }
-
-    fn report_unhandled(&self, call: &CallInfo) {
-        let CallInfo {
-            port, opcode, mask, ..
-        } = *call;
-        self.shared.report_once(opcode, fault::UNHANDLED, || {
-            format!(
-                "no handler for opcode {opcode:?} (port {port}, lanes {mask:#x}); the device gets \
-                 an error, and further calls of it are only counted"
-            )
-        });
-    }
-
-    fn report_panic(&self, call: &CallInfo, panic: &(dyn Any + Send)) {
-        let (port, mask, name) = (call.port, call.mask, self.name(call));
-        self.shared.report_once(call.opcode, fault::PANIC, || {
-            let words = words(panic);
-            format!("the handler of {name} panicked (port {port}, lanes {mask:#x}): {words}")
-        });
-    }
-
-    fn report_failure(&self, call: &CallInfo, failure: &Failure) {
-        let (port, mask, name) = (call.port, call.mask, self.name(call));
-        self.shared.report_once(call.opcode, fault::FAILURE, || {
-            format!("the handler of {name} failed (port {port}, lanes {mask:#x}): {failure}")
-        });
-    }
-
-    fn name(&self, call: &CallInfo) -> String {
-        let opcode = call.opcode;
-        match self.shared.table.name(opcode) {
-            Some(name) => format!("{name} (opcode {opcode:?})"),
-            None => format!("opcode {opcode:?}"),
-        }
     }
 }
 

@@ -1,0 +1,60 @@
+//! What a poller says of handlers.
+
+use std::any::Any;
+
+use rpc_port::Transport;
+
+use super::Poller;
+use crate::handler::Failure;
+use crate::observe::{CallInfo, Observe};
+
+/// Kinds of faults that are reported once for each opcode.
+mod fault {
+    pub(super) const UNHANDLED: u8 = 0;
+    pub(super) const PANIC: u8 = 1;
+    pub(super) const FAILURE: u8 = 2;
+}
+
+/// What a panic says.
+fn words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}
+
+impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
+    pub(super) fn report_unhandled(&self, call: &CallInfo) {
+        let CallInfo {
+            port, opcode, mask, ..
+        } = *call;
+        self.shared.report_once(opcode, fault::UNHANDLED, || {
+            format!(
+                "no handler for opcode {opcode:?} (port {port}, lanes {mask:#x}); the device gets \
+                 an error, and further calls of it are only counted"
+            )
+        });
+    }
+
+    pub(super) fn report_panic(&self, call: &CallInfo, panic: &(dyn Any + Send)) {
+        let (port, mask, name) = (call.port, call.mask, self.name(call));
+        self.shared.report_once(call.opcode, fault::PANIC, || {
+            let words = words(panic);
+            format!("the handler of {name} panicked (port {port}, lanes {mask:#x}): {words}")
+        });
+    }
+
+    pub(super) fn report_failure(&self, call: &CallInfo, failure: &Failure) {
+        let (port, mask, name) = (call.port, call.mask, self.name(call));
+        self.shared.report_once(call.opcode, fault::FAILURE, || {
+            format!("the handler of {name} failed (port {port}, lanes {mask:#x}): {failure}")
+        });
+    }
+
+    fn name(&self, call: &CallInfo) -> String {
+        let opcode = call.opcode;
+        match self.shared.table.name(opcode) {
+            Some(name) => format!("{name} (opcode {opcode:?})"),
+            None => format!("opcode {opcode:?}"),
+        }
+    }
+}
