@@ -38,6 +38,7 @@ WAIT:
 ";
 
 const PAGE: usize = 4096;
+/// Most rounds before those that are measured.
 const WARM_UP: u32 = 1000;
 const REPETITIONS: usize = 5;
 
@@ -50,7 +51,8 @@ fn main() {
         eprintln!("pingpong: usage: pingpong [ROUNDS] [DEVICE]");
         std::process::exit(125);
     };
-    match measure(rounds.clamp(1, 100_000_000), device) {
+    let rounds = rounds.clamp(1, 100_000_000);
+    match measure(rounds, device) {
         Ok(mut times) => {
             times.sort_by(f64::total_cmp);
             println!(
@@ -79,11 +81,12 @@ fn measure(rounds: u32, device: u32) -> Result<Vec<f64>, DeviceError> {
     // SAFETY: two flags at the start of two pages of memory that lives as long as `device`,
     // aligned and zeroed; host and device access them as 32-bit atoms only.
     let (ping, pong) = unsafe { (flag(flags.host), flag(flags.host.add(PAGE))) };
+    let warm_up = WARM_UP.min(rounds);
     let mut times = Vec::new();
     for _ in 0..REPETITIONS {
         ping.store(0, Ordering::Relaxed);
         pong.store(0, Ordering::Relaxed);
-        let last = WARM_UP + rounds;
+        let last = warm_up + rounds;
         let kernel = Kernel::Start {
             argc: last as i32,
             argv: flags.device,
@@ -91,9 +94,9 @@ fn measure(rounds: u32, device: u32) -> Result<Vec<f64>, DeviceError> {
             ret: 0,
         };
         device.launch(&kernel, Grid::ONE)?;
-        play(&device, ping, pong, 1..=WARM_UP)?;
+        play(&device, ping, pong, 1..=warm_up)?;
         let begun = Instant::now();
-        play(&device, ping, pong, WARM_UP + 1..=last)?;
+        play(&device, ping, pong, warm_up + 1..=last)?;
         times.push(begun.elapsed().as_secs_f64() * 1e6 / f64::from(rounds));
         while !device.finished()? {
             std::thread::sleep(Duration::from_millis(1));
