@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::sync::{Arc, Mutex};
 use std::task::Wake;
 
+use rpc_types::Status;
+
 use crate::port::RawPort;
 use crate::shared::{Control, lock};
 
@@ -59,6 +61,15 @@ impl Exchange {
         // Release: pairs with the acquire of `take_woken`; what the waker has done is seen.
         self.woken.swap(true, AcqRel);
         self.control.wake_conversation();
+    }
+}
+
+impl Drop for Exchange {
+    /// A port that comes back when its poller has ended: the request is not its own answer.
+    fn drop(&mut self) {
+        if let Some(open) = self.returned() {
+            drop(open.port.end(Status::CANCELLED));
+        }
     }
 }
 

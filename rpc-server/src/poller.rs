@@ -111,6 +111,8 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
             // must not wait for it.
             self.server.transport().stop();
             self.shared.ending.set(End::SERVER_FAULT);
+            // Or the clients would take their own requests for answers.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.cancel_all()));
             if !counted {
                 self.shared.poller_ended(0, true);
             }

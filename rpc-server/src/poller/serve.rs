@@ -1,6 +1,6 @@
 //! What a poller does with a port that has a request.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Waker};
@@ -70,83 +70,103 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
             mask,
         };
         self.control.counters.begun(slot, mask);
-        self.observe.call_begun(&call);
         let shared = &self.shared;
         let entry = shared.table.entries.get(slot);
-        let mut bytes = [0; 2];
-        let status = match entry.map(|entry| &entry.kind) {
+        // Whatever panics here is not the handler: the client must not take its own request for
+        // an answer.
+        let told = catch_unwind(AssertUnwindSafe(|| {
+            self.observe.call_begun(&call);
+            if entry.is_none() && mask != 0 {
+                self.report_unhandled(&call);
+            }
+        }));
+        if let Err(panic) = told {
+            drop(dynamic.end(Status::SERVER_ERROR));
+            resume_unwind(panic);
+        }
+        let (mut bytes, mut panic) = ([0; 2], None);
+        let result = match entry.map(|entry| &entry.kind) {
             // A call that nobody makes.
             _ if mask == 0 => Err(Status::INVALID),
-            None => {
-                self.report_unhandled(&call);
-                Err(Status::UNHANDLED)
-            }
+            None => Err(Status::UNHANDLED),
             Some(Kind::Procedure { run, bytes: sizes }) => {
                 bytes = *sizes;
                 let memory = &*shared.context.memory;
                 let ending = &shared.ending;
+                let lane = 0;
+                let call = Call {
+                    port,
+                    opcode,
+                    mask,
+                    lane,
+                    memory,
+                    ending,
+                };
                 self.control.enter(port, opcode, mask);
-                let result = catch_unwind(AssertUnwindSafe(|| {
-                    run(
-                        Call {
-                            port,
-                            opcode,
-                            mask,
-                            lane: 0,
-                            memory,
-                            ending,
-                        },
-                        &mut dynamic,
-                    )
-                }));
+                let result = catch_unwind(AssertUnwindSafe(|| run(call, &mut dynamic)));
                 self.control.leave();
-                result.unwrap_or_else(|panic| {
-                    self.report_panic(&call, &*panic);
+                result.unwrap_or_else(|words| {
+                    panic = Some(words);
                     Err(Status::SERVER_ERROR)
                 })
             }
             Some(Kind::Conversation(start)) => {
                 let exchange = Exchange::new(&self.control);
-                let context = Arc::clone(&shared.context);
                 let conversation = Conversation::new(
                     Box::new(dynamic),
                     Arc::clone(&exchange),
-                    context,
+                    Arc::clone(&shared.context),
                     (port, opcode, mask),
                 );
-                let waker = Waker::from(Arc::clone(&exchange));
-                self.actives += 1;
-                let (step, panic) = match catch_unwind(AssertUnwindSafe(|| start(conversation))) {
-                    Ok(talk) => (Step::Running(talk), None),
-                    Err(panic) => (Step::Ending(Status::SERVER_ERROR, None), Some(panic)),
-                };
-                self.active[place as usize] = Some(Box::new(Active {
-                    call,
-                    exchange,
-                    waker,
-                    step,
-                }));
-                match panic {
-                    None => self.resume(place),
-                    Some(panic) => self.talked(place, Err(panic)),
-                }
+                let started = catch_unwind(AssertUnwindSafe(|| start(conversation)));
+                self.begin(place, call, exchange, started);
                 return true;
             }
         };
         let lanes = u64::from(mask.count_ones());
+        let [bytes_in, bytes_out] = bytes.map(|bytes| lanes * bytes as u64);
         let mut outcome = Outcome {
-            bytes_in: lanes * bytes[0] as u64,
-            bytes_out: lanes * bytes[1] as u64,
+            bytes_in,
+            bytes_out,
             status: Status::SUCCESS,
         };
-        if let Err(status) = status {
+        if let Err(status) = result {
             outcome.status = failed(status);
             outcome.bytes_out = 0;
             // A procedure that failed has handed nothing over: the packets are here.
             drop(dynamic.end(outcome.status));
         }
+        if let Some(panic) = panic {
+            self.report_panic(&call, &*panic);
+        }
         self.count_end(&call, &outcome);
         true
+    }
+
+    /// The first step of a conversation whose handler has made a future, or has panicked.
+    fn begin(
+        &mut self,
+        place: u32,
+        call: CallInfo,
+        exchange: Arc<Exchange>,
+        started: std::thread::Result<Talk>,
+    ) {
+        let waker = Waker::from(Arc::clone(&exchange));
+        let (step, panic) = match started {
+            Ok(talk) => (Step::Running(talk), None),
+            Err(panic) => (Step::Ending(Status::SERVER_ERROR, None), Some(panic)),
+        };
+        self.active[place as usize] = Some(Box::new(Active {
+            call,
+            exchange,
+            waker,
+            step,
+        }));
+        self.actives += 1;
+        match panic {
+            None => self.resume(place),
+            Some(panic) => self.talked(place, Err(panic)),
+        }
     }
 
     fn count_end(&self, call: &CallInfo, outcome: &Outcome) {
