@@ -156,7 +156,7 @@ fn sentence(rendered: &str) -> String {
 }
 
 fn count() -> RangedU64ValueParser<u32> {
-    RangedU64ValueParser::new().range(1..)
+    RangedU64ValueParser::new().range(1..=u64::from(u32::MAX))
 }
 
 /// A number of bytes, perhaps with a suffix.

@@ -1,15 +1,14 @@
 //! The CPU device's memory: this process's.
 
 use std::io;
-use std::ptr::{NonNull, with_exposed_provenance_mut};
+use std::ptr::{NonNull, null_mut, with_exposed_provenance_mut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 
 use loader_core::device::DeviceError;
 use loader_core::heap::Heap;
 use rpc_server::MemoryError;
 use rpc_types::layout::PAGE;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 /// Everything that was allocated for the device.
 #[derive(Default)]
@@ -23,17 +22,17 @@ struct Inner {
 
 struct Block {
     base: NonNull<u8>,
-    layout: Layout,
+    size: usize,
 }
 
-// SAFETY: the block is only an address to free.
+// SAFETY: the block is only an address to unmap.
 unsafe impl Send for Block {}
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: `base` came from `alloc_zeroed` with this layout and is freed once. The device
-        // drops its memory only when none of its threads runs any more.
-        unsafe { dealloc(self.base.as_ptr(), self.layout) };
+        // SAFETY: `base` came from a mapping of `size` bytes that is given back once. The device
+        // drops its memory only when none of its threads runs any more. It cannot fail then.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.size) };
     }
 }
 
@@ -49,12 +48,20 @@ impl Memory {
             call: "allocating memory",
             reason: format!("the host has no {size} bytes"),
         };
-        let layout = Layout::from_size_align(size.max(1), PAGE).map_err(|_| failed())?;
-        // SAFETY: the layout's size is not zero.
-        let base = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(failed)?;
+        let size = size
+            .max(1)
+            .checked_next_multiple_of(PAGE)
+            .ok_or_else(failed)?;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // Pages that are never touched cost nothing: so large a heap is no burden.
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new mapping, at an address that the system chooses, concerns no other memory.
+        let base = unsafe { mmap_anonymous(null_mut(), size, access, flags) };
+        let base = base.ok().and_then(|base| NonNull::new(base.cast::<u8>()));
+        let base = base.ok_or_else(failed)?;
         // Device addresses are pointers made of numbers.
         base.as_ptr().expose_provenance();
-        self.inner().blocks.push(Block { base, layout });
+        self.inner().blocks.push(Block { base, size });
         Ok(base)
     }
 
@@ -86,7 +93,7 @@ impl Memory {
     fn holds(&self, address: u64, length: usize) -> bool {
         self.inner().blocks.iter().any(|block| {
             let start = block.base.as_ptr().addr() as u64;
-            let size = block.layout.size() as u64;
+            let size = block.size as u64;
             address >= start && address - start <= size && length as u64 <= size - (address - start)
         })
     }

@@ -24,7 +24,7 @@ fn increment(value: u64) -> bool {
 fn main(program: &Program) -> i32 {
     let rounds: u64 = program.arg(1).and_then(|text| text.parse()).unwrap_or(100);
     let me = grid::global_index();
-    let mut random = Random(me * 0x9E37_79B9_7F4A_7C15 + 1);
+    let mut random = Random(me.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     for round in 0..rounds {
         let right = match random.below(4) {
             0 => true,

@@ -1,0 +1,245 @@
+//! How runs end, with a device program that is linked into this test. Since many ends are the
+//! process's, each run is a process: this test again, told by its environment what to do.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use loader_core::cli::{Cli, parse};
+use loader_core::program::DeviceOptions;
+use loader_core::run::run;
+use loader_cpu::{BuiltinImage, CpuDevice};
+use rpc_device::{Program, entry, exit, grid, println};
+use rustix::process::{Pid, Signal, kill_process};
+
+const LINE: &str = "GPURPC_TEST_COMMAND_LINE";
+
+/// The device program: does what its first argument says.
+fn main(program: &Program) -> i32 {
+    match program.arg(1).map(|arg| arg.as_bytes()) {
+        Some(b"return") => program.arg(2).and_then(|n| n.parse()).unwrap_or(0),
+        Some(b"exit") => exit(program.arg(2).and_then(|n| n.parse()).unwrap_or(0)),
+        Some(b"null") => {
+            let null = std::hint::black_box(std::ptr::null::<i32>());
+            // SAFETY: none: this is the fault.
+            unsafe { null.read_volatile() }
+        }
+        Some(b"overflow") => recurse(0) as i32,
+        Some(b"abort") => std::process::abort(),
+        Some(b"spin") => {
+            println!("ready");
+            spin()
+        }
+        Some(b"exit-among-spinning") => {
+            if grid::global_index() == 3 {
+                exit(7)
+            }
+            spin()
+        }
+        Some(b"calls-for-ever") => loop {
+            println!("another");
+        },
+        _ => 99,
+    }
+}
+
+fn spin() -> ! {
+    loop {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[expect(unconditional_recursion, reason = "it is to overflow the stack")]
+#[inline(never)]
+fn recurse(depth: u64) -> u64 {
+    let frame = std::hint::black_box([depth; 64]);
+    recurse(depth + 1) + frame[7]
+}
+
+entry!(main);
+
+/// Not a test: the process that the tests start.
+#[test]
+#[ignore = "started by the other tests"]
+fn child() {
+    let Ok(line) = std::env::var(LINE) else {
+        return;
+    };
+    let cli: Cli = parse("loader", line.split(' ').map(Into::into)).unwrap();
+    let image = BuiltinImage {
+        client: Some(&raw mut rpc_device::client::__gpurpc_client),
+        begin: Some(__gpurpc_begin),
+        start: Some(__gpurpc_start),
+        end: Some(__gpurpc_end),
+    };
+    let options = DeviceOptions::from(&cli.options);
+    // SAFETY: the kernels are what `entry!` makes, with the client that they use.
+    let device = unsafe { CpuDevice::builtin(&options, image) }.unwrap();
+    let code = run("loader", &cli.options, &cli.command, Box::new(device), &[]).unwrap();
+    std::process::exit(code.into());
+}
+
+fn command(line: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args([
+            "--exact",
+            "child",
+            "--ignored",
+            "--nocapture",
+            "--test-threads=1",
+        ])
+        .env(LINE, line)
+        .stdin(Stdio::null());
+    command
+}
+
+fn output(line: &str) -> (Option<i32>, String, Output) {
+    let output = command(line).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), said, output)
+}
+
+#[test]
+fn values_become_codes() {
+    for (line, code, words) in [
+        ("image return 0", 0, ""),
+        ("image return 3", 3, ""),
+        ("image return -1", 255, ""),
+        ("image return 256", 0, "256"),
+        ("--threads 3 --blocks 2 image return 6", 6, ""),
+        ("image exit 42", 42, ""),
+        ("image exit 512", 0, "512"),
+        ("image", 99, ""),
+    ] {
+        let (got, said, _) = output(line);
+        assert_eq!(got, Some(code), "{line}: {said}");
+        assert_eq!(said.is_empty(), words.is_empty(), "{line}: {said}");
+        assert!(said.contains(words), "{line}: {said}");
+    }
+}
+
+#[test]
+fn faults_are_told_and_give_134() {
+    for (line, words) in [
+        (
+            "image null",
+            "segmentation fault at address 0x0 in thread 0 of block 0",
+        ),
+        ("--threads 4 image null", "segmentation fault"),
+        ("--stack-size 256k image overflow", "stack overflow"),
+        ("image abort", "abort in thread 0"),
+    ] {
+        let (code, said, _) = output(line);
+        assert_eq!(code, Some(134), "{line}: {said}");
+        assert!(said.contains(words), "{line}: {said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn a_kernel_that_does_not_end_is_left() {
+    for (line, code, words) in [
+        (
+            "--timeout 0.3 image spin",
+            124,
+            "no port has an open exchange",
+        ),
+        ("--timeout 0.3 image calls-for-ever", 124, "0.3 s"),
+        ("--threads 8 image exit-among-spinning", 7, ""),
+    ] {
+        let started = Instant::now();
+        let (got, said, _) = output(line);
+        assert_eq!(got, Some(code), "{line}: {said}");
+        assert!(said.contains(words), "{line}: {said}");
+        assert!(started.elapsed() < Duration::from_secs(5), "{line}");
+    }
+}
+
+/// Starts a run that spins and waits until it does.
+fn spinning(line: &str) -> (Child, Pid) {
+    let mut child = command(line)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = Pid::from_child(&child);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().ends_with("ready")));
+    (child, pid)
+}
+
+fn ended(mut child: Child) -> ExitStatus {
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if started.elapsed() > Duration::from_secs(10) {
+            child.kill().unwrap();
+            panic!("it did not end");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn interrupts_end_a_run() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let (child, pid) = spinning("image spin");
+        kill_process(pid, signal).unwrap();
+        assert_eq!(ended(child).code(), Some(code));
+    }
+}
+
+#[test]
+fn a_second_interrupt_ends_it_at_once() {
+    let (child, pid) = spinning("image spin");
+    kill_process(pid, Signal::INT).unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    let started = Instant::now();
+    kill_process(pid, Signal::TERM).unwrap();
+    let code = ended(child).code();
+    assert!(matches!(code, Some(130 | 143)), "{code:?}");
+    assert!(started.elapsed() < Duration::from_millis(400));
+}
+
+#[test]
+fn a_reader_that_has_gone_away_does_not_hold_the_end_up() {
+    let mut child = command("--timeout 1 image calls-for-ever")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut start = [0; 64];
+    child.stdout.take().unwrap().read_exact(&mut start).unwrap();
+    assert_eq!(ended(child).code(), Some(124));
+}
+
+#[test]
+fn a_reader_that_does_not_read_does_not_hold_the_end_up() {
+    let mut child = command("--timeout 0.5 image calls-for-ever")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let _unread = child.stdout.take();
+    assert_eq!(ended(child).code(), Some(124));
+}
+
+#[test]
+fn a_report_is_written_at_every_end() {
+    let path = std::env::temp_dir().join(format!("gpurpc-ends-{}", std::process::id()));
+    for (line, code) in [
+        ("image exit 4", 4),
+        ("image null", 134),
+        ("--timeout 0.2 image spin", 124),
+    ] {
+        let (got, said, _) = output(&format!("--report {} {line}", path.display()));
+        assert_eq!(got, Some(code), "{said}");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let last = text.lines().last().unwrap();
+        assert!(last.contains(&format!("\"code\":{code}")), "{text}");
+    }
+    std::fs::remove_file(path).unwrap();
+}
