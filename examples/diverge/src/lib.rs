@@ -18,7 +18,7 @@ impl Random {
 }
 
 fn increment(value: u64) -> bool {
-    call::<Increment>(&value) == Ok(value + 1)
+    call::<Increment>(&value) == Ok(value.wrapping_add(1))
 }
 
 fn main(program: &Program) -> i32 {
