@@ -103,7 +103,7 @@ crowds() {
             "$loader" --blocks 64 --threads 128 "$(image "$l" diverge)" 20
     done
     check "$l panic, 132 blocks" 101 says_where "$loader" --blocks 132 "$(image "$l" panic)"
-    check "$l exit 7, 132x64" 7 true "$loader" --blocks 132 --threads 64 "$(image "$l" exit)" 7
+    check "$l exit 7 by one thread of 132x64, the others calling" 7 true "$loader" --blocks 132 --threads 64 "$(image "$l" exit)" 7
     check "$l launch blocking" 0 true \
         env CUDA_LAUNCH_BLOCKING=1 "$loader" --blocks 8 --threads 64 "$(image "$l" increment)" 100
 }

@@ -85,7 +85,10 @@ fn build_set(
         .args(workspace.locked());
     if let Some(triple) = target.triple() {
         // `mem`: the compiler emits calls of memcpy and its kind, and there is no C library.
-        command.args(["-Zbuild-std=core", "-Zbuild-std-features=compiler-builtins-mem"]);
+        command.args([
+            "-Zbuild-std=core",
+            "-Zbuild-std-features=compiler-builtins-mem",
+        ]);
         command.args(["--target", triple]);
     }
     command
