@@ -24,6 +24,7 @@ on_both_layouts!(
     stop_device,
     idle_scans_little,
     wakes_from_idle,
+    watcher_held_up,
     poller_fault,
 );
 
@@ -262,4 +263,37 @@ fn poller_fault<T: Layout>() {
         rig.reports().iter().any(|r| r.contains("bug"))
     });
     assert!(rig.service.drain(SECOND).late);
+}
+
+/// The poller that looks after the parked ones is inside a handler: another takes its place.
+fn watcher_held_up<T: Layout>() {
+    let mut plan = Plan::new(40);
+    plan.options.pollers = 3;
+    let go = Arc::new(AtomicBool::new(false));
+    let gate = Arc::clone(&go);
+    plan.table.procedure::<Quit>(move |_, _| {
+        while !gate.load(Relaxed) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(Empty)
+    });
+    let rig = plan.start::<T>();
+    rig.client(0).notify::<Quit>(&0).unwrap();
+    // Long enough for the others to be parked, and to wake by themselves twice.
+    thread::sleep(Duration::from_millis(100));
+    let open = rig.service.open_exchanges();
+    assert_eq!(open.len(), 1);
+    assert_eq!(
+        (open[0].name, open[0].state),
+        (Some("quit"), ExchangeState::InHandler)
+    );
+    for hint in [8, 16, 32] {
+        assert_eq!(rig.client(hint).call::<Increment>(&1), Ok(2));
+        thread::sleep(Duration::from_millis(5));
+    }
+    go.store(true, Relaxed);
+    eventually("the handler's end", || {
+        rig.service.open_exchanges().is_empty()
+    });
+    assert_eq!(rig.client(0).call::<Increment>(&1), Ok(2));
 }

@@ -2,12 +2,14 @@
 
 mod common;
 
-use std::sync::Arc;
+use std::io;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::{Broken, Layout, Plan, SECOND, on_both_layouts, say};
+use common::{Broken, Layout, Plan, SECOND, eventually, on_both_layouts, say};
 use rpc_port::Error;
-use rpc_server::Stream;
+use rpc_port::procedure::Increment;
+use rpc_server::{Output, Stream};
 use rpc_types::stream::PrintPart;
 use rpc_types::{Opcode, Status};
 
@@ -20,6 +22,7 @@ on_both_layouts!(
     parts_of_lanes,
     broken_pipe,
     heads_that_are_none,
+    slow_reader,
 );
 
 fn part(message: u32, flags: u32, text: &str) -> Vec<u8> {
@@ -186,4 +189,53 @@ fn heads_that_are_none<T: Layout>() {
         Ok(0)
     );
     assert_eq!(rig.stdout(), "");
+}
+
+/// Output that waits for its reader.
+#[derive(Default)]
+struct Slow {
+    reader: Mutex<()>,
+    text: Mutex<Vec<u8>>,
+}
+
+impl Output for Slow {
+    fn stdout(&self, bytes: &[u8]) -> io::Result<()> {
+        let _reader = self.reader.lock().unwrap();
+        self.text.lock().unwrap().extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn stderr(&self, bytes: &[u8]) -> io::Result<()> {
+        self.stdout(bytes)
+    }
+
+    fn may_wait(&self, _: Stream, _: usize) -> bool {
+        true
+    }
+}
+
+/// Where nobody reads, printing waits and all else goes on.
+fn slow_reader<T: Layout>() {
+    let mut plan = Plan::new(8);
+    plan.options.pollers = 1;
+    let slow = Arc::new(Slow::default());
+    plan.output = Some(slow.clone());
+    let rig = plan.start::<T>();
+    let reader = slow.reader.lock().unwrap();
+    thread::scope(|scope| {
+        for hint in 0..6 {
+            let client = rig.client(hint);
+            scope
+                .spawn(move || assert_eq!(say(&client, Opcode::WRITE_TO_STDOUT, b"text\n"), Ok(5)));
+        }
+        eventually("the wait of all", || {
+            rig.service.open_exchanges().len() == 6
+        });
+        for n in 0..50 {
+            assert_eq!(rig.client(6).call::<Increment>(&n), Ok(n + 1));
+        }
+        assert!(slow.text.lock().unwrap().is_empty());
+        drop(reader);
+    });
+    assert_eq!(*slow.text.lock().unwrap(), b"text\n".repeat(6));
 }
