@@ -63,7 +63,12 @@ pub fn main_with(
         Ok(cli) => cli,
         Err(usage) => return refuse(name, &usage),
     };
-    finish(name, start(name, backends, &cli))
+    run_cli(name, backends, &cli)
+}
+
+/// Runs the image that a command line names.
+pub fn run_cli(name: &'static str, backends: &[&dyn Backend], cli: &Cli) -> ExitCode {
+    finish(name, start(name, backends, cli))
 }
 
 fn start(name: &'static str, backends: &[&dyn Backend], cli: &Cli) -> Result<u8, RunError> {
@@ -97,10 +102,13 @@ pub fn run_on(
 }
 
 fn finish(name: &str, result: Result<u8, RunError>) -> ExitCode {
-    ExitCode::from(result.unwrap_or_else(|error| {
-        complain(name, &error);
-        exit::LOADER
-    }))
+    result.map_or_else(|error| fail(name, &error), ExitCode::from)
+}
+
+/// Says what is wrong; gives the exit code of a loader that could not do its work.
+pub fn fail(name: &str, error: &dyn Error) -> ExitCode {
+    complain(name, error);
+    ExitCode::from(exit::LOADER)
 }
 
 /// Says why nothing is run, or prints what was asked for; gives the exit code.

@@ -1,0 +1,236 @@
+//! The plain form through its command line. The examples come from `cargo xtask images`; what is
+//! missing is named and left out, or fails with `GPURPC_REQUIRE_IMAGES=1`.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+fn top() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gpurpc-top"));
+    command.stdin(Stdio::null());
+    command
+}
+
+struct Ran {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+fn run(command: &mut Command) -> Ran {
+    let output = command.output().unwrap();
+    Ran {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+fn image(name: &str) -> Option<PathBuf> {
+    let images = std::env::var_os("GPURPC_IMAGES").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/images"),
+        PathBuf::from,
+    );
+    let image = images.join(name);
+    if image.exists() {
+        return Some(image);
+    }
+    let missing = format!(
+        "there is no {} (`cargo xtask images` builds it)",
+        image.display()
+    );
+    let required = std::env::var_os("GPURPC_REQUIRE_IMAGES").is_some_and(|value| value == "1");
+    assert!(!required, "{missing}");
+    eprintln!("left out: {missing}");
+    None
+}
+
+/// The cells of the row that starts with `name`.
+fn row<'t>(table: &'t str, name: &str) -> Vec<&'t str> {
+    let line = table.lines().find(|line| line.starts_with(name));
+    line.unwrap_or_else(|| panic!("no {name} in {table}"))
+        .split_whitespace()
+        .collect()
+}
+
+#[test]
+fn the_demo_shows_output_and_table() {
+    let started = Instant::now();
+    let ran = run(top().arg("--demo"));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(started.elapsed() < Duration::from_secs(20));
+    assert!(ran.stdout.contains("thread 0 has made"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("a call of an unknown opcode fails"));
+    let increments = row(&ran.stderr, "test_increment");
+    assert_eq!(increments[1], increments[2], "a warp has one lane");
+    assert_eq!(row(&ran.stderr, "unknown")[5], "1");
+    row(&ran.stderr, "test_stream");
+    row(&ran.stderr, "total");
+}
+
+#[test]
+fn an_image_runs_as_with_its_loader() {
+    for folder in ["x86_64", "x86_64/compact"] {
+        if let Some(hello) = image(&format!("{folder}/hello.so")) {
+            let ran = run(top()
+                .args(["--once", "--threads", "3"])
+                .arg(hello)
+                .args(["a", "--b"]));
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            assert_eq!(ran.stdout.lines().count(), 5);
+            assert!(ran.stdout.contains("arg 2: --b"), "{}", ran.stdout);
+            assert_eq!(row(&ran.stderr, "write_to_stdout")[1], "5");
+        }
+        if let Some(exit) = image(&format!("{folder}/exit.so")) {
+            let ran = run(top().arg("--once").arg(exit).arg("42"));
+            assert_eq!(ran.code, Some(42));
+            assert_eq!(row(&ran.stderr, "exit")[1], "1");
+        }
+        if let Some(panic) = image(&format!("{folder}/panic.so")) {
+            let ran = run(top().arg(panic));
+            assert_eq!(ran.code, Some(101));
+            let table = ran.stderr.find("opcode").unwrap();
+            assert!(ran.stderr.find("index out of bounds").unwrap() < table);
+        }
+    }
+}
+
+#[test]
+fn an_image_comes_from_standard_input_too() {
+    if let Some(exit) = image("x86_64/exit.so") {
+        let image = std::fs::File::open(exit).unwrap();
+        let ran = run(top().args(["--once", "-", "9"]).stdin(image));
+        assert_eq!(ran.code, Some(9), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn ptx_goes_to_the_loader_for_nvidia() {
+    if Path::new("/dev/nvidiactl").exists() {
+        eprintln!("left out: this is about machines without an NVIDIA driver");
+        return;
+    }
+    let path = std::env::temp_dir().join(format!("gpurpc-top-{}.ptx", std::process::id()));
+    std::fs::write(&path, ".version 8.0\n.target sm_70\n.address_size 64\n").unwrap();
+    let said = refused(&["--once", path.to_str().unwrap()]);
+    std::fs::remove_file(&path).unwrap();
+    assert!(said.contains("NVIDIA"), "{said}");
+}
+
+/// One sentence and 125.
+fn refused(arguments: &[&str]) -> String {
+    let ran = run(top().args(arguments));
+    assert_eq!(ran.code, Some(125), "{arguments:?}: {}", ran.stderr);
+    assert_eq!(
+        ran.stderr.lines().count(),
+        1,
+        "{arguments:?}: {}",
+        ran.stderr
+    );
+    assert!(ran.stderr.starts_with("gpurpc-top: "), "{}", ran.stderr);
+    ran.stderr
+}
+
+#[test]
+fn what_cannot_run_is_refused() {
+    for (arguments, words) in [
+        (&["--frob"][..], "--frob"),
+        (&[], "IMAGE"),
+        (&["--demo", "image"], "cannot be used with"),
+        (&["--demo", "--threads", "5000"], "--threads 5000"),
+        (&["--demo", "--blocks", "4294967295"], "--blocks"),
+        (&["--demo", "--device", "3"], "no CPU device 3"),
+        (&["/no/such/file"], "No such file"),
+        (&["/dev/null"], "is empty"),
+        (&["/"], "is a directory"),
+        (&[env!("CARGO_BIN_EXE_gpurpc-top")], "host program"),
+    ] {
+        let said = refused(arguments);
+        assert!(said.contains(words), "{said} should say {words}");
+    }
+}
+
+#[test]
+fn an_interrupt_ends_the_run_with_its_table() {
+    let mut running = top()
+        .arg("--demo")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().starts_with("the demo runs")));
+    kill_process(Pid::from_child(&running), Signal::INT).unwrap();
+    let output = running.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    row(&said, "write_to_stdout");
+}
+
+/// The processes that `parent` has started.
+fn children(parent: u32) -> Vec<Pid> {
+    let list = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+    list.unwrap_or_default()
+        .split_whitespace()
+        .filter_map(|pid| Pid::from_raw(pid.parse().ok()?))
+        .collect()
+}
+
+#[test]
+fn the_loader_does_not_outlive_its_parent() {
+    let mut running = top()
+        .arg("--demo")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().starts_with("the demo runs")));
+    let loaders = children(running.id());
+    if loaders.is_empty() {
+        eprintln!("left out: this system does not list a process's children");
+    }
+    running.kill().unwrap();
+    running.wait().unwrap();
+    let started = Instant::now();
+    for loader in loaders {
+        // A zombie whose new parent does not care still counts as there: its state tells.
+        while test_kill_process(loader).is_ok() && !is_dead(loader) {
+            assert!(started.elapsed() < Duration::from_secs(1), "it lives on");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+fn is_dead(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    stat.map_or(true, |stat| {
+        stat.rsplit(')')
+            .next()
+            .is_some_and(|rest| rest.starts_with(" Z") || rest.starts_with(" X"))
+    })
+}
+
+#[test]
+fn a_killed_loader_gives_its_signal() {
+    let mut running = top()
+        .arg("--demo")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().starts_with("the demo runs")));
+    let Some(&loader) = children(running.id()).first() else {
+        eprintln!("left out: this system does not list a process's children");
+        running.wait().unwrap();
+        return;
+    };
+    kill_process(loader, Signal::KILL).unwrap();
+    let output = running.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(137));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("signal 9"));
+}
