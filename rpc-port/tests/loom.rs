@@ -83,6 +83,8 @@ impl<T: Transport<Shared = Model<System>>> Link<T> {
         };
         let mut port = opened.dynamic();
         port.send(8, |_, packet| packet.words[0] = value).unwrap();
+        // Without this loom does not find the runs in which the server answers in between.
+        thread::yield_now();
         if port.poll_own().unwrap() {
             port.end_recv(8, |_, packet| assert_eq!(packet.words[0], value + 1));
         }
