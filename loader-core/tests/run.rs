@@ -1,0 +1,220 @@
+//! Runs on a device that is this test: its launches block until the kernel has ended, as those of
+//! a driver may.
+
+use std::ffi::OsString;
+use std::ptr::NonNull;
+use std::sync::Mutex;
+
+use loader_core::cli::{Cli, parse};
+use loader_core::device::{Device, DeviceError, DeviceInfo, Grid, Kernel, SharedBuffer};
+use loader_core::run::{RunError, run};
+use rpc_bitmap::{Device as DeviceScope, Heap, System};
+use rpc_port::procedure::Increment;
+use rpc_port::{Client, HostWarp, Line, Transport};
+use rpc_server::{DeviceMemory, MemoryError};
+use rpc_types::{ClientDescriptor, Geometry, LayoutKind, Opcode};
+
+/// What `_start` does.
+#[derive(Clone, Copy)]
+enum Program {
+    /// Calls the host and returns this.
+    Return(i32),
+    /// Exits with this, then waits for the host to end the run.
+    Exit(i32),
+}
+
+struct Blocking {
+    info: DeviceInfo,
+    program: Program,
+    client: Mutex<Option<ClientDescriptor>>,
+    shared: Mutex<Option<Heap<System>>>,
+    /// At address `BASE`.
+    private: Mutex<Vec<u8>>,
+    launched: Mutex<Vec<Kernel>>,
+}
+
+const BASE: u64 = 0x1000;
+
+impl Blocking {
+    fn new(program: Program, client: Option<ClientDescriptor>) -> Box<Self> {
+        Box::new(Self {
+            info: DeviceInfo {
+                name: "the test's device".to_owned(),
+                lanes: 1,
+                resident_warps: 4,
+                max_threads: 1,
+                max_block: [1; 3],
+                max_grid: [1; 3],
+            },
+            program,
+            client: Mutex::new(client),
+            shared: Mutex::default(),
+            private: Mutex::default(),
+            launched: Mutex::default(),
+        })
+    }
+
+    fn start(&self, ret: u64) {
+        let client = self.client.lock().unwrap();
+        let Some(descriptor) = *client else {
+            return;
+        };
+        let geometry = Geometry::new(LayoutKind::Line, descriptor.ports, 1).unwrap();
+        let shared = self.shared.lock().unwrap().clone().unwrap();
+        let private = Heap::<DeviceScope>::new(geometry.private_size());
+        let client = Client::new(Line::new(shared, geometry), private, HostWarp::default());
+        assert_eq!(client.call::<Increment>(&1), Ok(2));
+        match self.program {
+            Program::Return(value) => {
+                self.copy_to_device(&value.to_le_bytes(), ret).unwrap();
+            }
+            Program::Exit(code) => {
+                let mut port = client.open(Opcode::EXIT).unwrap().dynamic();
+                port.send_and_recv(0, |_, _| {}, 0, |_, _| {}).unwrap();
+                port.send(4, |_, packet| packet.set(&code)).unwrap();
+                drop(port);
+                while !client.transport().stopped() {
+                    std::thread::yield_now();
+                }
+            }
+        }
+    }
+
+    fn range(address: u64, length: usize) -> std::ops::Range<usize> {
+        let start = (address - BASE) as usize;
+        start..start + length
+    }
+}
+
+impl Device for Blocking {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn load(&self, _: &[u8]) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn has_kernel(&self, kernel: &Kernel) -> bool {
+        !matches!(kernel, Kernel::End)
+    }
+
+    fn read_global(&self, _: &str, size: usize) -> Result<Option<Vec<u8>>, DeviceError> {
+        let client = *self.client.lock().unwrap();
+        assert_eq!(size, 64);
+        Ok(client.map(|client| bytemuck::bytes_of(&client).to_vec()))
+    }
+
+    fn write_global(&self, _: &str, bytes: &[u8]) -> Result<(), DeviceError> {
+        *self.client.lock().unwrap() = Some(bytemuck::pod_read_unaligned(bytes));
+        Ok(())
+    }
+
+    fn allocate_shared(&self, size: usize) -> Result<SharedBuffer, DeviceError> {
+        let heap = Heap::new(size);
+        let host = NonNull::new(heap.as_ptr()).unwrap();
+        *self.shared.lock().unwrap() = Some(heap);
+        Ok(SharedBuffer {
+            host,
+            device: 1,
+            size,
+        })
+    }
+
+    fn allocate_private(&self, size: usize) -> Result<u64, DeviceError> {
+        let mut private = self.private.lock().unwrap();
+        let address = BASE + private.len() as u64;
+        private.extend(std::iter::repeat_n(0, size.next_multiple_of(64)));
+        Ok(address)
+    }
+
+    fn reserve_heap(&self, _: u64) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn launch(&self, kernel: &Kernel, grid: Grid) -> Result<(), DeviceError> {
+        assert_eq!(grid, Grid::ONE);
+        self.launched.lock().unwrap().push(*kernel);
+        if let Kernel::Start { ret, .. } = kernel {
+            assert_eq!(self.launched.lock().unwrap().len(), 2, "after _begin");
+            self.start(*ret);
+        }
+        Ok(())
+    }
+
+    fn finished(&self) -> Result<bool, DeviceError> {
+        Ok(true)
+    }
+
+    fn resource_usage(&self) -> Result<Vec<String>, DeviceError> {
+        Ok(Vec::new())
+    }
+}
+
+impl DeviceMemory for Blocking {
+    fn allocate(&self, _: u64) -> Option<u64> {
+        None
+    }
+
+    fn free(&self, _: u64) -> bool {
+        false
+    }
+
+    fn copy_to_host(&self, from: u64, into: &mut [u8]) -> Result<(), MemoryError> {
+        into.copy_from_slice(&self.private.lock().unwrap()[Self::range(from, into.len())]);
+        Ok(())
+    }
+
+    fn copy_to_device(&self, from: &[u8], to: u64) -> Result<(), MemoryError> {
+        self.private.lock().unwrap()[Self::range(to, from.len())].copy_from_slice(from);
+        Ok(())
+    }
+}
+
+fn run_line(line: &str, device: Box<Blocking>) -> Result<u8, RunError> {
+    let cli: Cli = parse("loader", line.split(' ').map(OsString::from)).unwrap();
+    run("loader", &cli.options, &cli.command, device, &[])
+}
+
+fn client() -> ClientDescriptor {
+    ClientDescriptor::new(LayoutKind::Line, 2)
+}
+
+#[test]
+fn what_is_returned_is_the_code() {
+    for (value, code) in [(0, 0), (3, 3), (-1, 255)] {
+        let device = Blocking::new(Program::Return(value), Some(client()));
+        assert_eq!(run_line("image a b", device).unwrap(), code);
+    }
+}
+
+#[test]
+fn a_launch_that_blocks_does_not_keep_an_exit_from_ending_the_run() {
+    let device = Blocking::new(Program::Exit(7), Some(client()));
+    assert_eq!(run_line("image", device).unwrap(), 7);
+}
+
+#[test]
+fn an_image_without_a_client_runs_without_a_server() {
+    let device = Blocking::new(Program::Return(3), None);
+    assert_eq!(run_line("image", device).unwrap(), 0);
+}
+
+#[test]
+fn what_cannot_be_served_is_refused() {
+    let newer = ClientDescriptor {
+        version: 2,
+        ..client()
+    };
+    let said = run_line("image", Blocking::new(Program::Return(0), Some(newer))).unwrap_err();
+    assert!(said.to_string().contains("ABI version 2"), "{said}");
+    let device = Blocking::new(Program::Return(0), Some(client()));
+    let said = run_line("--threads 2 image", device).unwrap_err();
+    assert!(said.to_string().starts_with("--threads 2"), "{said}");
+    let device = Blocking::new(Program::Return(0), Some(client()));
+    let said = run_line("--report /no/such/folder/file image", device).unwrap_err();
+    assert!(matches!(said, RunError::Report(_)), "{said}");
+    let device = Blocking::new(Program::Return(0), Some(client()));
+    let said = run_line("--die-with-parent 1 image", device);
+    assert!(said.is_err() || std::os::unix::process::parent_id() == 1);
+}
