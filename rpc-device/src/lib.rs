@@ -16,7 +16,10 @@
     target_arch = "nvptx64",
     feature(asm_experimental_arch, link_llvm_intrinsics, stdarch_nvptx)
 )]
-#![cfg_attr(target_arch = "amdgpu", feature(core_intrinsics, gpu_intrinsics, stdarch_amdgpu))]
+#![cfg_attr(
+    target_arch = "amdgpu",
+    feature(core_intrinsics, gpu_intrinsics, stdarch_amdgpu)
+)]
 #![cfg_attr(
     any(target_arch = "nvptx64", target_arch = "amdgpu"),
     feature(allow_internal_unstable),

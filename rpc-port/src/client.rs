@@ -29,7 +29,9 @@ pub struct Client<T, P, W> {
     warp: W,
 }
 
-/// What a client remembers of an open port; the same in all its lanes but for the packet.
+/// What a client remembers of an open port; the same in all its lanes.
+///
+/// Packets are not kept here: a lane fills or takes one in registers and copies it at once.
 #[derive(Debug)]
 pub struct ClientSlot {
     port: u32,
@@ -39,8 +41,8 @@ pub struct ClientSlot {
     opcode: Opcode,
     /// Nothing was handed over yet.
     opening: bool,
-    filled: usize,
-    packet: Packet,
+    /// The packet was written since the last hand-over.
+    filled: bool,
 }
 
 impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
@@ -98,6 +100,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     ///
     /// # Errors
     /// [`Error::Stopped`] when the host ends the run meanwhile.
+    #[inline(always)]
     pub fn open(&self, opcode: Opcode) -> Result<Opened<&Self>, Error> {
         let ports = self.transport.geometry().ports;
         self.open_by(opcode, |attempt| {
@@ -106,8 +109,9 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     }
 
     /// Opens a port for `opcode` if one is free now.
+    #[inline(always)]
     pub fn try_open(&self, opcode: Opcode) -> Option<Opened<&Self>> {
-        let mask = self.warp.active_mask();
+        let mask = self.gather(opcode);
         let lead = is_leader(mask, self.warp.lane());
         let ports = self.transport.geometry().ports;
         let found = if lead {
@@ -122,6 +126,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     ///
     /// # Errors
     /// [`Error::Stopped`] when the host ends the run meanwhile.
+    #[inline(always)]
     pub fn open_reserved(&self, opcode: Opcode) -> Result<Opened<&Self>, Error> {
         let port = self.transport.geometry().panic_port();
         self.open_by(opcode, |_| {
@@ -133,13 +138,31 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         })
     }
 
+    /// The lanes that are here together and want the same.
+    ///
+    /// The opcode may differ between lanes that run together (a function that takes it as an
+    /// argument, called from two places), and a port carries one.
+    #[inline(always)]
+    fn gather(&self, opcode: Opcode) -> u64 {
+        let mut mask = self.warp.active_mask();
+        loop {
+            let leaders = self.warp.broadcast(mask, opcode.0.into());
+            let agrees = u64::from(opcode.0) == leaders;
+            let agreed = self.warp.ballot(mask, agrees);
+            if agrees {
+                return agreed;
+            }
+            mask &= !agreed;
+        }
+    }
+
     #[inline(always)]
     fn open_by(
         &self,
         opcode: Opcode,
         find: impl Fn(u32) -> Option<(u32, u32)>,
     ) -> Result<Opened<&Self>, Error> {
-        let mask = self.warp.active_mask();
+        let mask = self.gather(opcode);
         let mut found = STOPPED;
         // The leader waits for all; they meet in `broadcast`.
         if is_leader(mask, self.warp.lane()) {
@@ -178,8 +201,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
             sequence,
             opcode,
             opening: true,
-            filled: 0,
-            packet: Packet::ZERO,
+            filled: false,
         };
         Some(Opened::new(self, slot, sequence & 1 != 0))
     }
@@ -243,6 +265,16 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         Some(self.transport.reply_status(slot.port, turn))
     }
 
+    /// Writes the caller's packet: posted stores, nothing is waited for.
+    #[inline(always)]
+    fn put(&self, slot: &mut ClientSlot, packet: &Packet, bytes: usize) {
+        let opening = slot.opening.then_some(slot.opcode);
+        let bytes = bytes.min(T::KIND.payload());
+        self.transport
+            .put(slot.port, self.warp.lane(), packet, bytes, opening);
+        slot.filled = true;
+    }
+
     /// Hands the leader's finding to all lanes, and what it has acquired with it.
     #[inline(always)]
     fn share(&self, mask: u64, word: u64) -> u64 {
@@ -300,11 +332,9 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Process for Client<T, P, 
 
     #[inline(always)]
     fn post(&self, slot: &mut ClientSlot, _: Status) {
-        let opening = slot.opening.then_some(slot.opcode);
-        if slot.filled > 0 || slot.opening {
-            let lane = self.warp.lane();
-            self.transport
-                .put(slot.port, lane, &slot.packet, slot.filled, opening);
+        if slot.opening && !slot.filled {
+            // Where the opcode travels in the packets, each has one.
+            self.put(slot, &Packet::ZERO, 0);
         }
         slot.sequence = slot.sequence.wrapping_add(1);
         // All lanes' packets are written before the leader publishes.
@@ -320,7 +350,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Process for Client<T, P, 
                 .publish_request(slot.port, slot.sequence, opening);
         }
         slot.opening = false;
-        slot.filled = 0;
+        slot.filled = false;
     }
 
     /// May be called by the lanes of a port in any number of subsets: the last one closes.
@@ -352,25 +382,26 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Process for Client<T, P, 
 
     #[inline(always)]
     fn fill(&self, slot: &mut ClientSlot, bytes: usize, mut f: impl FnMut(u32, &mut Packet)) {
-        f(self.warp.lane(), &mut slot.packet);
-        slot.filled = bytes.min(self.payload());
+        let mut packet = Packet::ZERO;
+        f(self.warp.lane(), &mut packet);
+        self.put(slot, &packet, bytes);
     }
 
     #[inline(always)]
     fn take(&self, slot: &mut ClientSlot, bytes: usize, mut f: impl FnMut(u32, &Packet)) {
-        let lane = self.warp.lane();
+        let (lane, mut packet) = (self.warp.lane(), Packet::ZERO);
         self.transport
-            .take(slot.port, lane, &mut slot.packet, bytes.min(self.payload()));
-        f(lane, &slot.packet);
+            .take(slot.port, lane, &mut packet, bytes.min(self.payload()));
+        f(lane, &packet);
     }
 
     #[inline(always)]
     fn apply(&self, slot: &mut ClientSlot, bytes: usize, mut f: impl FnMut(u32, &mut Packet)) {
-        let lane = self.warp.lane();
-        slot.filled = bytes.min(self.payload());
+        let (lane, mut packet) = (self.warp.lane(), Packet::ZERO);
         self.transport
-            .take(slot.port, lane, &mut slot.packet, slot.filled);
-        f(lane, &mut slot.packet);
+            .take(slot.port, lane, &mut packet, bytes.min(self.payload()));
+        f(lane, &mut packet);
+        self.put(slot, &packet, bytes);
     }
 
     #[inline(always)]

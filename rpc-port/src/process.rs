@@ -39,7 +39,7 @@ pub trait Process {
     fn close(&self, slot: &mut Self::Slot, owned: bool);
 
     /// Sets the first `bytes` payload bytes of each packet that this caller stands for: `f` gets
-    /// the lane and a packet of arbitrary bytes. Only the last fill before a hand-over counts.
+    /// the lane and a packet of zeros. What is filled and never handed over is not seen.
     fn fill(&self, slot: &mut Self::Slot, bytes: usize, f: impl FnMut(u32, &mut Packet));
 
     /// Reads the first `bytes` payload bytes of each packet that this caller stands for.

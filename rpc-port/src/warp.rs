@@ -11,6 +11,11 @@ pub use team::TeamWarp;
 /// A *mask* has a bit for each lane. It is taken once per call from
 /// [`active_mask`](Self::active_mask) and passed on; every lane of it then calls the same
 /// operations with it in the same order. The lowest lane of a mask is its *leader*.
+///
+/// *The same operation* is meant literally on GPUs whose lanes run apart: lanes exchange values at
+/// one instruction. Lanes that came to a function from different callers may run in it together, so
+/// whatever takes a mask must not return to its caller before the mask is done with, unless it is
+/// inlined into the caller. All of [`Client`](crate::Client) is.
 pub trait Warp: Clone {
     /// The lanes that execute this call together, at least the caller's own.
     fn active_mask(&self) -> u64;
@@ -21,8 +26,14 @@ pub trait Warp: Clone {
     /// The leader's `value`, to every lane of `mask`.
     fn broadcast(&self, mask: u64, value: u64) -> u64;
 
+    /// The lanes of `mask` whose `value` is true, to every lane of it.
+    fn ballot(&self, mask: u64, value: bool) -> u64;
+
     /// Whether `value` is true in any lane of `mask`, to every lane of it.
-    fn any(&self, mask: u64, value: bool) -> bool;
+    #[inline(always)]
+    fn any(&self, mask: u64, value: bool) -> bool {
+        self.ballot(mask, value) != 0
+    }
 
     /// Waits for every lane of `mask`; what each did before is seen by all after.
     fn sync(&self, mask: u64);
@@ -81,8 +92,8 @@ impl Warp for HostWarp {
         value
     }
 
-    fn any(&self, _: u64, value: bool) -> bool {
-        value
+    fn ballot(&self, _: u64, value: bool) -> u64 {
+        value.into()
     }
 
     fn sync(&self, _: u64) {}

@@ -149,6 +149,41 @@ fn unknown_opcodes<T: Transport<Shared = Memory> + Send + Sync>() {
     );
 }
 
+/// Lanes that open together and want different things get a port for each.
+fn mixed_opcodes<T: Transport<Shared = Memory> + Send + Sync>() {
+    let noops = AtomicU64::new(0);
+    let link = Link::<T>::new(4, 4);
+    link.serve(
+        |port| serve(port, &noops),
+        || {
+            thread::scope(|scope| {
+                for warp in TeamWarp::team(4, 0) {
+                    let client = link.lane(warp);
+                    scope.spawn(move || {
+                        let lane = client.warp().lane();
+                        let increment = lane % 2 == 1;
+                        let opcode = match lane {
+                            0 => Opcode::user(9),
+                            1 | 3 => Opcode::TEST_INCREMENT,
+                            _ => Opcode::NOOP,
+                        };
+                        let mut port = client.open(opcode).unwrap().dynamic();
+                        assert_eq!(port.mask(), [0b0001, 0b1010, 0b0100, 0b1010][lane as usize]);
+                        // From here on each group goes its own way.
+                        client.warp().converge(port.mask());
+                        port.send(8, |_, packet| packet.words[0] = 5).unwrap();
+                        if increment {
+                            port.recv(8, |_, packet| assert_eq!(packet.words[0], 6))
+                                .unwrap();
+                        }
+                    });
+                }
+            });
+        },
+    );
+    assert_eq!(noops.load(Ordering::Relaxed), 1);
+}
+
 /// Lanes drop a port in subsets: it is free only when the last has.
 fn divergent_close<T: Transport<Shared = Memory> + Send + Sync>() {
     let noops = AtomicU64::new(0);
@@ -330,7 +365,7 @@ macro_rules! suite {
         }
     };
     ($layout:ident as $module:ident) => {
-        suite!(increments, streams, unknown_opcodes, divergent_close, stop, reserved_port,
+        suite!(increments, streams, unknown_opcodes, mixed_opcodes, divergent_close, stop, reserved_port,
             in_flight, nothing_sent, hostile_memory, wrap_around; $layout as $module);
     };
 }

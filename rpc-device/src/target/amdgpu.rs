@@ -22,13 +22,23 @@ impl Warp for Lanes {
 
     #[inline(always)]
     fn broadcast(&self, mask: u64, value: u64) -> u64 {
-        // SAFETY: the leader is a lane of the mask, which every lane of it calls this with.
-        unsafe { amdgpu::readlane_u64(value, mask.trailing_zeros()) }
+        // Not `readlane`: lanes of different masks may execute this together, each with a leader
+        // of its own. The index is in bytes of a 4-byte register.
+        let leader = mask.trailing_zeros() * 4;
+        // SAFETY: the leader is a lane of the mask, which every lane of it calls this with, so it
+        // is active.
+        let (low, high) = unsafe {
+            (
+                amdgpu::ds_bpermute(leader, value as u32),
+                amdgpu::ds_bpermute(leader, (value >> 32) as u32),
+            )
+        };
+        u64::from(high) << 32 | u64::from(low)
     }
 
     #[inline(always)]
-    fn any(&self, mask: u64, value: bool) -> bool {
-        amdgpu::ballot(value) & mask != 0
+    fn ballot(&self, mask: u64, value: bool) -> u64 {
+        amdgpu::ballot(value) & mask
     }
 
     #[inline(always)]

@@ -54,8 +54,8 @@ impl Warp for Lanes {
         value
     }
 
-    fn any(&self, _: u64, value: bool) -> bool {
-        value
+    fn ballot(&self, _: u64, value: bool) -> u64 {
+        value.into()
     }
 
     fn sync(&self, _: u64) {}

@@ -59,9 +59,9 @@ impl Warp for Lanes {
     }
 
     #[inline(always)]
-    fn any(&self, mask: u64, value: bool) -> bool {
+    fn ballot(&self, mask: u64, value: bool) -> u64 {
         // SAFETY: every lane of the mask calls this with the same mask (`Warp`'s contract).
-        unsafe { ballot_sync(mask as u32, value) != 0 }
+        unsafe { ballot_sync(mask as u32, value) }.into()
     }
 
     #[inline(always)]

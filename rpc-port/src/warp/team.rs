@@ -118,10 +118,11 @@ impl Warp for TeamWarp {
         self.exchange(mask, value)[0].1
     }
 
-    fn any(&self, mask: u64, value: bool) -> bool {
-        self.exchange(mask, value.into())
+    fn ballot(&self, mask: u64, value: bool) -> u64 {
+        let values = self.exchange(mask, value.into());
+        values
             .iter()
-            .any(|(_, value)| *value != 0)
+            .fold(0, |lanes, (lane, value)| lanes | value << lane)
     }
 
     fn sync(&self, mask: u64) {
