@@ -194,6 +194,15 @@ pub trait Device: DeviceMemory {
     /// When there is not enough.
     fn allocate_shared(&self, size: usize) -> Result<SharedBuffer, DeviceError>;
 
+    /// Checks that threads of the device that add to the same word of shared memory at once lose
+    /// nothing, which the layout `Compact` needs. Nothing to check where they cannot.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unavailable`] when additions are lost.
+    fn check_shared_atomics(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
     /// Zeroed memory of the device itself, as its address.
     ///
     /// # Errors

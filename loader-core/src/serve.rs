@@ -94,6 +94,9 @@ pub(crate) fn connect(
     let lanes = info.lanes;
     let geometry =
         Geometry::new(layout, ports, lanes).ok_or(ServeError::Geometry { ports, lanes })?;
+    if layout == LayoutKind::Compact {
+        device.check_shared_atomics()?;
+    }
     let shared = device.allocate_shared(geometry.shared_size())?;
     client.ports = ports;
     client.lanes = lanes;

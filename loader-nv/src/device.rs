@@ -248,6 +248,10 @@ impl Device for CudaDevice {
         self.new_shared(size)
     }
 
+    fn check_shared_atomics(&self) -> Result<(), DeviceError> {
+        self.try_atomics()
+    }
+
     fn allocate_private(&self, size: usize) -> Result<u64, DeviceError> {
         self.new_private(size)
     }

@@ -159,7 +159,12 @@ impl CudaDevice {
     }
 
     /// Starts `function`; the driver's code.
-    fn launch_raw(&self, function: CUfunction, grid: Grid, parameters: &mut [u8]) -> u32 {
+    pub(crate) fn launch_raw(
+        &self,
+        function: CUfunction,
+        grid: Grid,
+        parameters: &mut [u8],
+    ) -> u32 {
         let mut size = parameters.len();
         let mut extra: [*mut c_void; 5] = [
             std::ptr::without_provenance_mut(PARAMETERS),

@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `atomics` | whether additions of device threads to host memory are atomic |
 //! | `backend` | [`Nvidia`], for the `main` of a loader |
 //! | `device` | [`CudaDevice`]: opening, what it is, closing |
 //! | `image` | PTX and cubin: checked, loaded, the compiler's words kept |
@@ -10,6 +11,7 @@
 //! | `environment` | what the driver reads from the environment when it starts |
 //! | `cuda` | results of driver calls, owned handles |
 
+mod atomics;
 mod backend;
 mod cuda;
 mod device;

