@@ -16,8 +16,8 @@ pub struct Header {
     pub opcode: Opcode,
     /// The lanes that take part.
     pub mask: u64,
-    /// Which conversation on this port, where the layout carries it: the client's sequence number
-    /// at its first hand-over.
+    /// Which conversation on this port, where the layout carries it (ours do): the client's sequence
+    /// number at its first hand-over.
     pub opened: Option<u32>,
 }
 

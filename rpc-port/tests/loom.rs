@@ -41,6 +41,7 @@ impl<T: Transport<Shared = Model<System>>> Link<T> {
             LayoutKind::Compact => {
                 words.extend([geometry.requests(), geometry.replies()]);
                 words.extend(each(&|port| geometry.statuses() + port * 4));
+                words.extend(each(&|port| geometry.openings() + port * 4));
                 doubles.extend(each(&|port| geometry.masks() + port * 8));
                 // The opcode lies in the packet's last word.
                 plain.extend(each(&|port| geometry.packet(port as u32, 0) + 56));

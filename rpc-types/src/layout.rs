@@ -127,12 +127,18 @@ impl Geometry {
         self.requests() + self.bitmap_bytes().next_multiple_of(64)
     }
 
+    /// [`LayoutKind::Compact`]: the sequence number that opened the conversation of each port, `u32`
+    /// each, written by the client; as [`request::OPENED`] in [`LayoutKind::Line`].
+    pub const fn openings(&self) -> usize {
+        self.masks() + self.total() * 8
+    }
+
     /// The server's mailboxes: reply words (`u64`: sequence number, then status), or bits in
     /// `u32` words.
     pub const fn replies(&self) -> usize {
         match self.layout {
             LayoutKind::Line => self.requests() + pages(self.total() * REQUEST_STRIDE),
-            LayoutKind::Compact => pages(self.masks() + self.total() * 8),
+            LayoutKind::Compact => pages(self.openings() + self.total() * 4),
         }
     }
 
@@ -201,7 +207,7 @@ mod tests {
     use std::vec::Vec;
 
     /// Ends where it says, overlaps nothing: every array with its size, in order.
-    fn arrays(g: &Geometry) -> (Vec<(usize, usize)>, Vec<(usize, usize)>) {
+    fn arrays(g: &Geometry) -> [Vec<(usize, usize)>; 2] {
         let total = g.total_ports() as usize;
         let bits = total.div_ceil(32) * 4;
         let packets = (g.packets(), total * g.lanes as usize * 64);
@@ -214,6 +220,7 @@ mod tests {
             LayoutKind::Compact => Vec::from([
                 (g.requests(), bits),
                 (g.masks(), total * 8),
+                (g.openings(), total * 4),
                 (g.replies(), bits),
                 (g.statuses(), total * 4),
                 packets,
@@ -226,7 +233,7 @@ mod tests {
             (g.states(), total * 8),
             (g.holders(), total * 8),
         ]);
-        (shared, private)
+        [shared, private]
     }
 
     #[test]
@@ -235,12 +242,12 @@ mod tests {
             for ports in [1, 2, 31, 32, 33, 1000, 4095, MAX_PORTS] {
                 for lanes in [1, 32, 64] {
                     let g = Geometry::new(layout, ports, lanes).unwrap();
-                    let (shared, private) = arrays(&g);
+                    let [shared, private] = arrays(&g);
                     for (list, size) in [(shared, g.shared_size()), (private, g.private_size())] {
                         let mut end = 0;
                         for (start, bytes) in list {
                             assert!(start >= end, "{g:?}");
-                            assert_eq!(start % 8, 0);
+                            assert_eq!(start % 4, 0);
                             end = start + bytes;
                         }
                         assert!(end <= size, "{g:?}");

@@ -24,6 +24,10 @@ impl<M: Memory<Scope = System>> Compact<M> {
         self.geometry.statuses() + port as usize * 4
     }
 
+    fn opening(&self, port: u32) -> usize {
+        self.geometry.openings() + port as usize * 4
+    }
+
     fn mask(&self, port: u32) -> usize {
         self.geometry.masks() + port as usize * 8
     }
@@ -80,6 +84,7 @@ impl<M: Memory<Scope = System>> Transport for Compact<M> {
     fn publish_request(&self, port: u32, sequence: u32, opening: Option<&Header>) {
         if let Some(header) = opening {
             self.shared.store64(self.mask(port), header.mask);
+            self.shared.store32(self.opening(port), sequence);
         }
         // Release: pairs with the server's `poll_request`, then `acquire`. The server then sees
         // the packets of all lanes (which `Warp::sync` ordered before this) and the mask.
@@ -108,13 +113,13 @@ impl<M: Memory<Scope = System>> Transport for Compact<M> {
         Header {
             opcode,
             mask,
-            opened: None,
+            opened: self.opened(port),
         }
     }
 
     #[inline(always)]
-    fn opened(&self, _: u32) -> Option<u32> {
-        None
+    fn opened(&self, port: u32) -> Option<u32> {
+        Some(self.shared.load32(self.opening(port)))
     }
 
     #[inline(always)]
