@@ -52,7 +52,7 @@ pub fn client() -> Client {
             Raw::new(descriptor.private as *mut u8, geometry.private_size()),
         )
     };
-    Client::new(Layout::new(shared, geometry), private, target::Lanes)
+    Client::new(Layout::new(shared, geometry), private, target::warp())
 }
 
 /// Takes the error out that ends the thread: the run is over and nobody will answer.

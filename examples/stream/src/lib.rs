@@ -3,7 +3,6 @@
 
 use rpc_device::procedure::Echo;
 use rpc_device::{Program, Sink, entry, eprintln, exchange, grid};
-
 const MOST: usize = 4096;
 
 /// What byte number `index` of this thread's message of `length` bytes is.
@@ -20,8 +19,7 @@ struct Check {
 
 impl Sink for Check {
     fn begin(&mut self, _lane: u32, length: u64) -> bool {
-        self.right = length == self.length as u64;
-        true
+        length == self.length as u64
     }
 
     fn chunk(&mut self, _lane: u32, bytes: &[u8]) {
@@ -33,13 +31,11 @@ impl Sink for Check {
 }
 
 fn main(program: &Program) -> i32 {
-    let max = program.arg(1).map_or(Some(MOST), |text| text.parse());
-    let Some(max) = max.filter(|max| *max <= MOST) else {
+    let Some(max @ ..=MOST) = program.arg(1).map_or(Some(MOST), |text| text.parse()) else {
         eprintln!("stream: the argument is a number of bytes up to {MOST}");
         return 1;
     };
-    let mut message = [0; MOST];
-    let mut length = 0;
+    let (mut message, mut length) = ([0; MOST], 0);
     while length <= max {
         for (i, byte) in message[..length].iter_mut().enumerate() {
             *byte = content(length, i);
@@ -47,7 +43,7 @@ fn main(program: &Program) -> i32 {
         let mut check = Check {
             length,
             received: 0,
-            right: false,
+            right: true,
         };
         let result = exchange::<Echo>(&message[..length], &mut check);
         if result.is_err() || !check.right || check.received != length {

@@ -9,6 +9,12 @@ use rpc_port::Warp;
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes;
 
+/// The warp this thread is in.
+#[inline(always)]
+pub(crate) fn warp() -> Lanes {
+    Lanes
+}
+
 impl Warp for Lanes {
     #[inline(always)]
     fn active_mask(&self) -> u64 {

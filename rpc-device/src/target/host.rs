@@ -4,8 +4,7 @@ use std::boxed::Box;
 use std::cell::Cell;
 use std::panic::resume_unwind;
 
-use rpc_port::Warp;
-use rpc_port::warp::host_pause;
+use rpc_port::HostWarp;
 use rpc_types::image::CpuThread;
 
 std::thread_local! {
@@ -38,34 +37,12 @@ fn current() -> CpuThread {
 }
 
 /// The one lane of this thread.
-#[derive(Clone, Copy, Debug)]
-pub struct Lanes;
+pub type Lanes = HostWarp;
 
-impl Warp for Lanes {
-    fn active_mask(&self) -> u64 {
-        1
-    }
-
-    fn lane(&self) -> u32 {
-        0
-    }
-
-    fn broadcast(&self, _: u64, value: u64) -> u64 {
-        value
-    }
-
-    fn ballot(&self, _: u64, value: bool) -> u64 {
-        value.into()
-    }
-
-    fn sync(&self, _: u64) {}
-
-    fn pause(&self, polls: u32) {
-        host_pause(polls);
-    }
-
-    fn port_hint(&self) -> u32 {
-        crate::grid::global_index() as u32
+/// The warp this thread is.
+pub(crate) fn warp() -> Lanes {
+    HostWarp {
+        hint: crate::grid::global_index() as u32,
     }
 }
 

@@ -30,6 +30,12 @@ unsafe extern "C" {
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes;
 
+/// The warp this thread is in.
+#[inline(always)]
+pub(crate) fn warp() -> Lanes {
+    Lanes
+}
+
 impl Warp for Lanes {
     #[inline(always)]
     fn active_mask(&self) -> u64 {
