@@ -250,17 +250,20 @@ impl Service {
         let hooks = thread::Builder::new()
             .name("gpurpc-drain".into())
             .spawn(move || {
-                for hook in &shared.table.at_drain {
-                    hook();
-                }
+                shared.table.drained();
                 // Before the caller goes on: it may be about to free what this refers to.
                 drop(shared);
                 let _ = done.send(());
             });
-        let left = deadline
-            .saturating_duration_since(Instant::now())
-            .max(LEAST_FOR_HOOKS);
-        late |= hooks.is_err() || finished.recv_timeout(left).is_err();
+        if hooks.is_ok() {
+            let left = deadline
+                .saturating_duration_since(Instant::now())
+                .max(LEAST_FOR_HOOKS);
+            late |= finished.recv_timeout(left).is_err();
+        } else {
+            // The system has no thread left for it: better here than not at all.
+            self.shared.table.drained();
+        }
         Drained {
             cancelled: progress.cancelled,
             late,

@@ -160,12 +160,19 @@ fn hash(opcode: Opcode, size: usize) -> usize {
 /// A table that changes no more: found by one or two probes, since a call costs a lookup.
 pub(crate) struct Frozen {
     pub(crate) entries: Vec<Entry>,
-    pub(crate) at_drain: Vec<Box<dyn Fn() + Send + Sync>>,
+    at_drain: Vec<Box<dyn Fn() + Send + Sync>>,
     /// Opcode and slot, open addressing, at most half full.
     index: Box<[(u32, u32)]>,
 }
 
 impl Frozen {
+    /// Runs what is to run when the last call was served.
+    pub(crate) fn drained(&self) {
+        for hook in &self.at_drain {
+            hook();
+        }
+    }
+
     /// The slot of an opcode: that of all unknown ones comes last.
     pub(crate) fn slot(&self, opcode: Opcode) -> usize {
         let mut place = hash(opcode, self.index.len());

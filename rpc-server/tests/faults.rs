@@ -8,7 +8,7 @@ use common::{Layout, Plan, SECOND, Whole, eventually, on_both_layouts, say};
 use rpc_bitmap::{Memory, System};
 use rpc_port::procedure::{Echo, Increment};
 use rpc_port::{Error, Line, Procedure, Transport};
-use rpc_server::{ExchangeState, Failure, Flow};
+use rpc_server::{End, ExchangeState, Failure, Flow, Stream};
 use rpc_types::layout::request;
 use rpc_types::{Geometry, LayoutKind, Opcode, Status};
 
@@ -17,6 +17,7 @@ on_both_layouts!(
     panicking_handlers,
     failing_handlers,
     too_long,
+    panic_without_words,
     too_much_in_flight,
     garbage,
 );
@@ -179,7 +180,35 @@ fn too_long<T: Layout>() {
             let told = port.send_and_recv(16, |_, packet| packet.set(&length), 8, |_, _| ());
             assert_eq!(told, too_long, "{length} bytes");
         }
+        // A program that prints does not look at what it gets back: the user is told.
+        for _ in 0..2 {
+            let told = say(&client, Opcode::WRITE_TO_STDOUT, &[b'x'; 1001]);
+            assert_eq!(told, too_long.map(|()| 0));
+        }
     });
+    let reports = rig.reports();
+    assert_eq!(reports.len(), 2, "each opcode once: {reports:?}");
+    assert!(
+        reports[1].contains("write_to_stdout") && reports[1].contains("1000 bytes"),
+        "{reports:?}"
+    );
+}
+
+/// The end of the run is more important than what is said about it.
+fn panic_without_words<T: Layout>() {
+    let mut plan = Plan::new(4);
+    plan.options.max_message = 10;
+    let rig = plan.start::<T>();
+    let client = rig.client(0);
+    let mut port = client.open(Opcode::PANIC).unwrap().dynamic();
+    port.send(16, |_, packet| packet.set(&u64::MAX)).unwrap();
+    eventually("the end", || rig.service.ended() == Some(End::PANIC));
+    let said = rig.output.text(Stream::Stderr);
+    assert!(
+        said.contains("panicked") && said.contains("longer"),
+        "{said}"
+    );
+    assert_eq!(said.lines().count(), 1, "{said}");
 }
 
 /// Messages that are small enough each, and too much together.

@@ -85,15 +85,19 @@ async fn panicked(
     mut conversation: Conversation,
     output: Arc<dyn Output>,
 ) -> Result<Flow, Failure> {
-    // Whatever the message is, the run ends.
-    let Ok(messages) = conversation.recv_n().await else {
-        return Ok(Flow::End(End::PANIC));
-    };
     let mut text = Vec::new();
-    for (_, message) in messages.iter().filter(|(_, message)| !message.is_empty()) {
-        text.extend_from_slice(message);
-        if !message.ends_with(b"\n") {
-            text.push(b'\n');
+    match conversation.recv_n().await {
+        Ok(messages) => {
+            for (_, message) in messages.iter().filter(|(_, message)| !message.is_empty()) {
+                text.extend_from_slice(message);
+                if !message.ends_with(b"\n") {
+                    text.push(b'\n');
+                }
+            }
+        }
+        // Whatever the message is, the run ends.
+        Err(failure) => {
+            text = format!("the device panicked, and its message did not come: {failure}\n").into();
         }
     }
     // The end is more important than its message.

@@ -13,6 +13,7 @@ mod fault {
     pub(super) const UNHANDLED: u8 = 0;
     pub(super) const PANIC: u8 = 1;
     pub(super) const FAILURE: u8 = 2;
+    pub(super) const TOO_LONG: u8 = 3;
 }
 
 /// What a panic says.
@@ -47,6 +48,22 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
         let (port, mask, name) = (call.port, call.mask, self.name(call));
         self.shared.report_once(call.opcode, fault::FAILURE, || {
             format!("the handler of {name} failed (port {port}, lanes {mask:#x}): {failure}")
+        });
+    }
+
+    /// A program that prints, say, does not look at what it gets back.
+    pub(super) fn report_too_long(&self, call: &CallInfo) {
+        let (port, mask, name) = (call.port, call.mask, self.name(call));
+        let (max, all) = (
+            self.shared.options.max_message,
+            self.shared.options.max_in_flight,
+        );
+        self.shared.report_once(call.opcode, fault::TOO_LONG, || {
+            format!(
+                "a message for {name} was refused as too long (port {port}, lanes {mask:#x}): \
+                 the host takes at most {max} bytes, and of all in flight {all}; the device gets \
+                 an error, and further ones are only counted"
+            )
         });
     }
 

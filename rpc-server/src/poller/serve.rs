@@ -253,6 +253,8 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
             Ok(Err(failure)) => {
                 if matches!(failure, Failure::Io(_) | Failure::Handler(_)) {
                     self.report_failure(&call, &failure);
+                } else if failure.status() == Status::TOO_LONG {
+                    self.report_too_long(&call);
                 }
                 failed(failure.status())
             }
