@@ -1,10 +1,10 @@
 //! The command line that all loaders share.
 
 use std::ffi::OsString;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::RangedU64ValueParser;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use rpc_types::layout::MAX_PORTS;
@@ -35,47 +35,47 @@ pub enum Poll {
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// Threads of a block, in x.
-    #[arg(long, visible_alias = "threads-x", value_name = "N", default_value_t = 1, value_parser = count())]
+    #[arg(long, visible_alias = "threads-x", value_name = "N", default_value_t = 1, value_parser = count, allow_negative_numbers = true)]
     pub threads: u32,
     /// Threads of a block, in y.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count())]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count, allow_negative_numbers = true)]
     pub threads_y: u32,
     /// Threads of a block, in z.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count())]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count, allow_negative_numbers = true)]
     pub threads_z: u32,
     /// Blocks, in x.
-    #[arg(long, visible_alias = "blocks-x", value_name = "N", default_value_t = 1, value_parser = count())]
+    #[arg(long, visible_alias = "blocks-x", value_name = "N", default_value_t = 1, value_parser = count, allow_negative_numbers = true)]
     pub blocks: u32,
     /// Blocks, in y.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count())]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count, allow_negative_numbers = true)]
     pub blocks_y: u32,
     /// Blocks, in z.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count())]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count, allow_negative_numbers = true)]
     pub blocks_z: u32,
     /// Which device, counted from 0.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = |text: &str| number(text, 0..=u32::MAX), allow_negative_numbers = true)]
     pub device: u32,
     /// Ports between device and host [default: what the image wishes, else one for each warp that
     /// can be resident].
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u32>::new().range(1..=u64::from(MAX_PORTS)))]
+    #[arg(long, value_name = "N", value_parser = |text: &str| number(text, 1..=MAX_PORTS), allow_negative_numbers = true)]
     pub ports: Option<u32>,
     /// Stack of each device thread, in bytes (k, m, g: times 1024).
-    #[arg(long, value_name = "BYTES", value_parser = positive_size)]
+    #[arg(long, value_name = "BYTES", value_parser = positive_size, allow_negative_numbers = true)]
     pub stack_size: Option<u64>,
     /// Memory that the device program can allocate, in bytes (k, m, g).
-    #[arg(long, value_name = "BYTES", default_value = "64m", value_parser = size)]
+    #[arg(long, value_name = "BYTES", default_value = "64m", value_parser = size, allow_negative_numbers = true)]
     pub heap_size: u64,
     /// End the run after this time (fractions allowed), with code 124.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub timeout: Option<Duration>,
     /// How the server's threads wait for calls.
     #[arg(long, value_enum, default_value_t)]
     pub poll: Poll,
     /// Threads that serve calls [default: by the number of cores].
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u32>::new().range(1..=64))]
+    #[arg(long, value_name = "N", value_parser = |text: &str| number(text, 1..=64), allow_negative_numbers = true)]
     pub server_threads: Option<u32>,
     /// The longest message that the host takes, in bytes (k, m, g).
-    #[arg(long, value_name = "BYTES", default_value = "64m", value_parser = message_size)]
+    #[arg(long, value_name = "BYTES", default_value = "64m", value_parser = message_size, allow_negative_numbers = true)]
     pub max_message: u64,
     /// Print registers, stack and memory of each kernel before the run.
     #[arg(long)]
@@ -155,8 +155,18 @@ fn sentence(rendered: &str) -> String {
     format!("{line} (--help lists the options)")
 }
 
-fn count() -> RangedU64ValueParser<u32> {
-    RangedU64ValueParser::new().range(1..=u64::from(u32::MAX))
+/// A whole number in `range`: digits only.
+fn number(text: &str, range: RangeInclusive<u32>) -> Result<u32, String> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let value = text.parse().ok().filter(|value| range.contains(value));
+    value.filter(|_| digits).ok_or_else(|| {
+        let (least, most) = range.into_inner();
+        format!("give a whole number from {least} to {most}")
+    })
+}
+
+fn count(text: &str) -> Result<u32, String> {
+    number(text, 1..=u32::MAX)
 }
 
 /// A number of bytes, perhaps with a suffix.
@@ -171,12 +181,12 @@ fn size(text: &str) -> Result<u64, String> {
         _ => (text, 0),
     };
     let wrong = "give a whole number of bytes, perhaps followed by k, m or g";
-    if !digits.bytes().all(|b| b.is_ascii_digit()) {
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(wrong.to_owned());
     }
-    let number: u64 = digits.parse().map_err(|_| wrong.to_owned())?;
+    let number: Option<u64> = digits.parse().ok();
     number
-        .checked_mul(1 << shift)
+        .and_then(|number| number.checked_mul(1 << shift))
         .filter(|&bytes| bytes <= 1 << 48)
         .ok_or_else(|| "no device has as many bytes".to_owned())
 }
@@ -289,6 +299,30 @@ mod tests {
             );
         }
         assert!(cli("").unwrap_err().contains("IMAGE"));
+        // The option is named, and what it takes.
+        for (line, words) in [
+            (
+                "--threads -1 image",
+                ["--threads <N>", "from 1 to 4294967295"],
+            ),
+            (
+                "--blocks +1 image",
+                ["--blocks <N>", "from 1 to 4294967295"],
+            ),
+            (
+                "--device 0x1 image",
+                ["--device <N>", "from 0 to 4294967295"],
+            ),
+            ("--ports 1e99 image", ["--ports <N>", "from 1 to 65536"]),
+            ("--timeout -1 image", ["--timeout <SECONDS>", "more than 0"]),
+            (
+                "--heap-size 18446744073709551616 image",
+                ["--heap-size <BYTES>", "no device has as many"],
+            ),
+        ] {
+            let said = cli(line).unwrap_err();
+            assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        }
     }
 
     #[test]

@@ -12,8 +12,15 @@ use crate::device::{Device, DeviceError, Grid, Kernel};
 
 /// How long the end of a kernel is awaited without sleep: as short kernels take.
 const SPIN: Duration = Duration::from_micros(50);
-/// The longest sleep between two looks.
-const LONGEST_SLEEP: Duration = Duration::from_micros(200);
+/// The sleeps between two looks: long programs are not worth thousands of wake-ups a second.
+const SLEEPS: (Duration, Duration) = (Duration::from_micros(10), Duration::from_millis(5));
+/// What has run for some time may be seen to have ended this part of it later.
+const LATE: u32 = 32;
+
+/// How long to sleep until the next look at what has run for `elapsed`.
+pub(crate) fn pause(elapsed: Duration) -> Duration {
+    (elapsed / LATE).clamp(SLEEPS.0, SLEEPS.1)
+}
 
 /// What the kernels get, at device addresses.
 #[derive(Clone, Copy, Debug)]
@@ -102,14 +109,26 @@ fn all(
 
 fn until_finished(device: &dyn Device) -> Result<(), DeviceError> {
     let started = Instant::now();
-    let mut pause = Duration::from_micros(10);
     while !device.finished()? {
-        if started.elapsed() < SPIN {
+        let elapsed = started.elapsed();
+        if elapsed < SPIN {
             std::hint::spin_loop();
         } else {
-            thread::sleep(pause);
-            pause = (pause * 2).min(LONGEST_SLEEP);
+            thread::sleep(pause(elapsed));
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_with_the_run_and_stay_short() {
+        let (us, ms) = (Duration::from_micros, Duration::from_millis);
+        assert_eq!(pause(us(50)), us(10));
+        assert_eq!(pause(ms(32)), ms(1));
+        assert_eq!(pause(Duration::MAX), ms(5));
+    }
 }

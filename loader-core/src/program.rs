@@ -1,7 +1,7 @@
 //! What a loader's `main` is.
 
 use std::error::Error;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -74,7 +74,7 @@ pub fn run_cli(name: &'static str, backends: &[&dyn Backend], cli: &Cli) -> Exit
 fn start(name: &'static str, backends: &[&dyn Backend], cli: &Cli) -> Result<u8, RunError> {
     let path = &cli.command[0];
     let bad_image = |error| RunError::Image {
-        path: path.display().to_string(),
+        path: shown(path),
         error,
     };
     let image = image::read(path).map_err(bad_image)?;
@@ -83,11 +83,20 @@ fn start(name: &'static str, backends: &[&dyn Backend], cli: &Cli) -> Result<u8,
         .iter()
         .find(|backend| backend.accepts(kind))
         .ok_or_else(|| RunError::NoBackend {
-            path: path.display().to_string(),
+            path: shown(path),
             kind: kind.name(),
         })?;
     let device = backend.open(kind, &DeviceOptions::from(&cli.options))?;
     run(name, &cli.options, &cli.command, device, &image)
+}
+
+/// An image's path, for the start of a sentence.
+fn shown(path: &OsStr) -> String {
+    match path.to_str() {
+        Some("-") => "standard input".to_owned(),
+        Some("") => "an empty path".to_owned(),
+        _ => path.display().to_string(),
+    }
 }
 
 /// Runs what `device` gets as its image for a command line that names none: `arguments` are the

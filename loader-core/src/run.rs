@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,13 @@ use crate::cli::Options;
 use crate::device::{Device, DeviceError, Kernel};
 use crate::end::{Cause, DRAIN, STOP};
 use crate::image::ImageError;
-use crate::kernels::{Arguments, Kernels};
+use crate::kernels::{Arguments, Kernels, pause};
 use crate::program::{complain, say};
 use crate::report::{Calls, End, Report, ReportError};
 use crate::serve::{self, ServeError};
-use crate::signals::Interrupt;
+use crate::signals::{self, Interrupt};
 
-/// How often the run looks at what has no way to wake it.
+/// How often at most the run looks at what has no way to wake it.
 const TICK: Duration = Duration::from_micros(500);
 /// How long the end waits to say something when what it says it to may be blocked.
 const LAST_WORDS: Duration = Duration::from_millis(300);
@@ -156,6 +156,8 @@ fn die_with(parent: i32) -> Result<(), RunError> {
     if getppid().is_none_or(|now| now.as_raw_nonzero().get() != parent) {
         return Err(RunError::Orphan);
     }
+    // This process is not in the foreground of its terminal, if it has one.
+    signals::ignore_background_output();
     Ok(())
 }
 
@@ -175,8 +177,13 @@ struct Run<'a> {
 impl Run<'_> {
     /// Waits for whatever comes first.
     fn wait(&self) -> Cause {
+        let started = Instant::now();
         loop {
-            if let Some(result) = self.kernels.wait(TICK) {
+            let mut tick = pause(started.elapsed()).max(TICK);
+            if let Some(deadline) = self.deadline {
+                tick = tick.min(deadline.saturating_duration_since(Instant::now()));
+            }
+            if let Some(result) = self.kernels.wait(tick) {
                 return result.map_or_else(Cause::Failed, |()| self.returned());
             }
             if let Some(end) = self.service.as_ref().and_then(Service::ended) {
@@ -265,15 +272,24 @@ impl Run<'_> {
     }
 }
 
-/// Runs `f` and waits for it, but not longer than `limit`.
+/// Runs `f` and waits for it, but not longer than `limit`; without a limit where the system has no
+/// thread left for it.
 fn within(limit: Duration, f: impl FnOnce() + Send + 'static) {
     let (done, finished) = sync_channel(1);
+    // Whoever takes it runs it: a thread that could not be started has not.
+    let task = Arc::new(Mutex::new(Some(f)));
+    let take = |task: &Mutex<Option<_>>| task.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let theirs = Arc::clone(&task);
     let thread = thread::Builder::new().spawn(move || {
-        f();
+        if let Some(f) = take(&theirs) {
+            f();
+        }
         let _ = done.send(());
     });
     if thread.is_ok() {
         let _ = finished.recv_timeout(limit);
+    } else if let Some(f) = take(&task) {
+        f();
     }
 }
 

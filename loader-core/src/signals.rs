@@ -34,3 +34,10 @@ impl Interrupt {
         }
     }
 }
+
+/// Text to a terminal from a process in its background is written, whatever `stty tostop` says:
+/// nobody would let the process go on.
+pub(crate) fn ignore_background_output() {
+    // SAFETY: ignoring a signal runs no code of ours.
+    unsafe { libc::signal(libc::SIGTTOU, libc::SIG_IGN) };
+}
