@@ -115,6 +115,28 @@ impl Procedure for Noop {
     type Reply = Empty;
 }
 
+/// Allocates device memory: a size in bytes -> a device address, 0 on failure.
+#[derive(Clone, Copy, Debug)]
+pub struct Malloc;
+
+impl Procedure for Malloc {
+    const OPCODE: Opcode = Opcode::MALLOC;
+    const NAME: &'static str = "malloc";
+    type Request = u64;
+    type Reply = u64;
+}
+
+/// Frees what [`Malloc`] gave, without a reply; 0 is nothing to free.
+#[derive(Clone, Copy, Debug)]
+pub struct Free;
+
+impl Procedure for Free {
+    const OPCODE: Opcode = Opcode::FREE;
+    const NAME: &'static str = "free";
+    type Request = u64;
+    type Reply = Empty;
+}
+
 /// Sends the message back as it came.
 #[derive(Clone, Copy, Debug)]
 pub struct Echo;

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use rpc_port::Procedure;
-use rpc_port::procedure::{Empty, Increment, Noop};
+use rpc_port::procedure::{Empty, Free, Increment, Malloc, Noop};
 use rpc_types::{Opcode, Status};
 
 use crate::conversation::Conversation;
@@ -12,26 +11,6 @@ use crate::output::Output;
 use crate::table::Table;
 
 mod print;
-
-/// Allocates device memory: a size in bytes -> a device address, 0 on failure.
-struct Malloc;
-
-impl Procedure for Malloc {
-    const OPCODE: Opcode = Opcode::MALLOC;
-    const NAME: &'static str = "malloc";
-    type Request = u64;
-    type Reply = u64;
-}
-
-/// Frees device memory; no reply.
-struct Free;
-
-impl Procedure for Free {
-    const OPCODE: Opcode = Opcode::FREE;
-    const NAME: &'static str = "free";
-    type Request = u64;
-    type Reply = Empty;
-}
 
 /// Registers every built-in service that `rpc-types` has an opcode for; text goes to `output`.
 pub fn install(table: &mut Table, output: Arc<dyn Output>) {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use common::{Layout, Plan, Whole, on_both_layouts};
-use rpc_port::procedure::{Echo, Empty, Increment, Noop};
+use rpc_port::procedure::{Echo, Empty, Free, Increment, Malloc, Noop};
 use rpc_port::{Error, Procedure};
 use rpc_server::{CallInfo, DeviceMemory, Flow, MemoryError, Observe, Outcome, Poll};
 use rpc_types::{Opcode, Status};
@@ -164,24 +164,6 @@ impl DeviceMemory for Bump {
             length: from.len(),
         })
     }
-}
-
-struct Malloc;
-
-impl Procedure for Malloc {
-    const OPCODE: Opcode = Opcode::MALLOC;
-    const NAME: &'static str = "malloc";
-    type Request = u64;
-    type Reply = u64;
-}
-
-struct Free;
-
-impl Procedure for Free {
-    const OPCODE: Opcode = Opcode::FREE;
-    const NAME: &'static str = "free";
-    type Request = u64;
-    type Reply = Empty;
 }
 
 fn memory<T: Layout>() {
