@@ -29,6 +29,8 @@ impl Backend for Cpu {
     }
 
     fn open(&self, _: ImageKind, options: &DeviceOptions) -> Result<Box<dyn Device>, DeviceError> {
+        // Whoever lets a loader choose has one image to run, and nothing else to do.
+        fault::own_process();
         Ok(Box::new(CpuDevice::open(options)?))
     }
 }

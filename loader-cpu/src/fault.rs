@@ -3,7 +3,11 @@
 //! The image runs inside this process, so a fault arrives as a signal on the faulting thread. That
 //! thread goes no further: it leaves word of what happened, for the run loop to end the run with
 //! 134, its output and report written. Should that not work (a program can destroy anything), the
-//! handler ends the process itself.
+//! handler ends the process itself. In a process that is a loader and nothing else, it does so for
+//! faults of other threads as well: a wild pointer of the program's is felt anywhere, and its
+//! destructors run on the main thread.
+//!
+//! A signal that somebody has sent from outside is no fault: it does what it does by default.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -14,12 +18,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use libc::{c_int, c_void, siginfo_t};
 
 /// The signals of a fault, with their names for people.
-const SIGNALS: [(c_int, &str); 5] = [
+const SIGNALS: [(c_int, &str); 7] = [
     (libc::SIGSEGV, "segmentation fault"),
     (libc::SIGBUS, "bus error"),
     (libc::SIGILL, "illegal instruction"),
     (libc::SIGFPE, "arithmetic fault"),
     (libc::SIGABRT, "abort"),
+    (libc::SIGTRAP, "trap"),
+    (libc::SIGSYS, "forbidden system call"),
 ];
 /// How long the run loop has to end the process: longer than it takes to drain the server.
 static PATIENCE: libc::timespec = libc::timespec {
@@ -87,8 +93,24 @@ static FIRST: First = First {
 /// What was done about each of [`SIGNALS`] before.
 static BEFORE: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
 
+/// Whether this process is a loader: then all its faults are the program's.
+static LOADER: AtomicBool = AtomicBool::new(false);
+/// What the last words begin with.
+static NAME: OnceLock<String> = OnceLock::new();
+
+/// This process is there to run one image: any fault in it ends it with a sentence.
+pub(crate) fn own_process() {
+    install();
+    LOADER.store(true, Ordering::Relaxed);
+}
+
 /// Catches faults of device threads from now on.
 pub(crate) fn install() {
+    NAME.get_or_init(|| {
+        let program = std::env::current_exe().ok();
+        let name = program.as_deref().and_then(|path| path.file_name());
+        name.map_or_else(|| "gpurpc".into(), |name| name.to_string_lossy().into())
+    });
     BEFORE.get_or_init(|| {
         // First what was there, for all: the handler needs it.
         // SAFETY: with a null action only the old one is written, to a place for one, which zeros
@@ -243,9 +265,16 @@ fn lowest_stack_address() -> usize {
 /// The signal handler: only atomics, thread-local cells without initialisation, and calls that
 /// POSIX lists as safe.
 extern "C" fn handle(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
+    if sent_from_outside(info) {
+        return take_default(signal);
+    }
     match HERE.with(|here| here.role.get()) {
+        Role::Other if LOADER.load(Ordering::Relaxed) => give_up(
+            "the program faulted outside of its device threads: ",
+            signal,
+        ),
         Role::Other => give_back(signal),
-        Role::Loading => give_up(signal),
+        Role::Loading => give_up("the image faulted while it was loaded: ", signal),
         Role::Device => {
             // SAFETY: the system gives the handler a valid `siginfo_t`; of what is no memory fault
             // the field is some number.
@@ -258,8 +287,26 @@ extern "C" fn handle(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
             }
             record(signal, address);
             wait();
-            give_up(signal);
+            give_up("the program faulted on the device: ", signal);
         }
+    }
+}
+
+/// Whether another process has sent the signal: `abort` sends one as well, to its own.
+fn sent_from_outside(info: *mut siginfo_t) -> bool {
+    // SAFETY: the system gives the handler a valid `siginfo_t`, and for codes up to 0 it has the
+    // sender's number in it; `getpid` has no preconditions.
+    unsafe { (*info).si_code <= 0 && (*info).si_pid() != libc::getpid() }
+}
+
+/// Lets the signal do what it does by default, as soon as the handler returns.
+fn take_default(signal: c_int) {
+    // SAFETY: zeros are the default action; `raise` may be called in a handler, and the signal
+    // waits until this one is done with it.
+    unsafe {
+        let default: libc::sigaction = MaybeUninit::zeroed().assume_init();
+        libc::sigaction(signal, &raw const default, null_mut());
+        libc::raise(signal);
     }
 }
 
@@ -299,12 +346,9 @@ fn give_back(signal: c_int) {
 }
 
 /// Ends the process with one sentence.
-fn give_up(signal: c_int) -> ! {
-    for part in [
-        "gpurpc: the program faulted on the device: ",
-        name(signal),
-        "\n",
-    ] {
+fn give_up(what: &str, signal: c_int) -> ! {
+    let program = NAME.get().map_or("gpurpc", String::as_str);
+    for part in [program, ": ", what, name(signal), "\n"] {
         // SAFETY: the bytes are those of the string.
         unsafe { libc::write(libc::STDERR_FILENO, part.as_ptr().cast(), part.len()) };
     }

@@ -2,13 +2,15 @@
 //! process's, each run is a process: this test again, told by its environment what to do.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use loader_core::cli::{Cli, parse};
-use loader_core::program::DeviceOptions;
+use loader_core::image::ImageKind;
+use loader_core::program::{Backend, DeviceOptions};
 use loader_core::run::run;
-use loader_cpu::{BuiltinImage, CpuDevice};
+use loader_cpu::{BuiltinImage, Cpu, CpuDevice};
 use rpc_device::{Program, entry, exit, grid, println};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -26,6 +28,8 @@ fn main(program: &Program) -> i32 {
         }
         Some(b"overflow") => recurse(0) as i32,
         Some(b"abort") => std::process::abort(),
+        // SAFETY: a signal to this very thread, as a breakpoint is one.
+        Some(b"trap") => unsafe { libc::raise(libc::SIGTRAP) },
         Some(b"spin") => {
             println!("ready");
             spin()
@@ -79,12 +83,31 @@ fn child() {
     std::process::exit(code.into());
 }
 
+/// Not a test: a loader that faults itself, as one does whose memory its image has destroyed.
+#[test]
+#[ignore = "started by the other tests"]
+fn broken_child() {
+    if std::env::var(LINE).is_ok() {
+        let device = Cpu.open(ImageKind::X86_64, &DeviceOptions::default());
+        assert!(device.is_ok());
+        // SAFETY: a signal to this very thread, as a fault is one.
+        unsafe { libc::raise(libc::SIGSEGV) };
+    }
+}
+
 fn command(line: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    test(
+        Command::new(std::env::current_exe().unwrap()),
+        "child",
+        line,
+    )
+}
+
+fn test(mut command: Command, name: &str, line: &str) -> Command {
     command
         .args([
             "--exact",
-            "child",
+            name,
             "--ignored",
             "--nocapture",
             "--test-threads=1",
@@ -129,11 +152,53 @@ fn faults_are_told_and_give_134() {
         ("--threads 4 image null", "segmentation fault"),
         ("--stack-size 256k image overflow", "stack overflow"),
         ("image abort", "abort in thread 0"),
+        ("image trap", "trap in thread 0"),
     ] {
         let (code, said, _) = output(line);
         assert_eq!(code, Some(134), "{line}: {said}");
         assert!(said.contains(words), "{line}: {said}");
         assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn a_fault_of_any_thread_of_a_loader_is_told() {
+    let program = Command::new(std::env::current_exe().unwrap());
+    let output = test(program, "broken_child", "").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(134), "{said}");
+    assert!(said.starts_with("ends-"), "the program's name: {said}");
+    assert!(
+        said.ends_with("outside of its device threads: segmentation fault\n"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_fault_signal_from_outside_is_no_fault_of_the_program() {
+    for signal in [Signal::SEGV, Signal::ABORT, Signal::TRAP] {
+        let (child, pid) = spinning("image spin");
+        kill_process(pid, signal).unwrap();
+        assert_eq!(ended(child).signal(), Some(signal.as_raw()));
+    }
+}
+
+/// With hardly any address space for threads, whatever fails is told.
+#[test]
+fn a_system_without_memory_gets_a_sentence() {
+    for kilobytes in [90_000, 120_000, 200_000, 300_000, 600_000] {
+        let mut limited = Command::new("sh");
+        limited
+            .args(["-c", r#"ulimit -v "$0" && exec "$@""#])
+            .arg(kilobytes.to_string())
+            .arg(std::env::current_exe().unwrap());
+        let output = test(limited, "child", "--threads 64 image return 5")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        // What does not even start says so by a panic of the test's.
+        let told = output.status.code() == Some(5) || !said.is_empty();
+        assert!(told, "{kilobytes} KiB: {:?}", output.status);
     }
 }
 
