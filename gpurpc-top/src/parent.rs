@@ -2,10 +2,10 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -17,8 +17,9 @@ use loader_core::report::{self, Calls, Line};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, getpid, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::{Handle, Signals};
+use signal_hook::low_level::emulate_default_handler;
 use thiserror::Error;
 
 use crate::cli::Top;
@@ -27,6 +28,8 @@ use crate::{NAME, child};
 /// Why no child was run.
 #[derive(Debug, Error)]
 enum ParentError {
+    #[error("standard input is a terminal, which no image comes from; name a file or use a pipe")]
+    Terminal,
     #[error("the loader could not be started: {0}")]
     Start(io::Error),
     #[error("the loader could not be awaited: {0}")]
@@ -36,10 +39,12 @@ enum ParentError {
 /// Runs the image and shows the table.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     // The child parses the same arguments; what is wrong with them is said here.
-    if let Err(usage) = parse::<Top>(NAME, arguments.clone()) {
-        return refuse(NAME, &usage);
-    }
-    match run(arguments) {
+    let top: Top = match parse(NAME, arguments.clone()) {
+        Ok(top) => top,
+        Err(usage) => return refuse(NAME, &usage),
+    };
+    let result = input(&top).and_then(|input| run(arguments, input));
+    match result {
         Ok((status, calls)) => {
             if let Some(calls) = calls {
                 // Nobody reads it where standard error is closed.
@@ -63,11 +68,26 @@ fn code(status: ExitStatus) -> u8 {
     }
 }
 
+/// The child's standard input. A terminal's is not for it: in the terminal's background, it would
+/// be stopped when it reads.
+fn input(top: &Top) -> Result<Stdio, ParentError> {
+    if !io::stdin().is_terminal() {
+        Ok(Stdio::inherit())
+    } else if top.command.first().is_some_and(|image| image == "-") {
+        Err(ParentError::Terminal)
+    } else {
+        Ok(Stdio::null())
+    }
+}
+
 /// Starts the child and waits for it; gives its counters if it has left any.
-fn run(arguments: Vec<OsString>) -> Result<(ExitStatus, Option<Vec<Calls>>), ParentError> {
+fn run(
+    arguments: Vec<OsString>,
+    input: Stdio,
+) -> Result<(ExitStatus, Option<Vec<Calls>>), ParentError> {
     // Before the child is there: a signal that comes now is passed on once it is.
     let signals = Forward::watch().map_err(ParentError::Start)?;
-    let (mut child, report) = start(arguments).map_err(ParentError::Start)?;
+    let (mut child, report) = start(arguments, input).map_err(ParentError::Start)?;
     signals.to(&child);
     let calls = read(report);
     let status = child.wait().map_err(ParentError::Wait)?;
@@ -75,7 +95,7 @@ fn run(arguments: Vec<OsString>) -> Result<(ExitStatus, Option<Vec<Calls>>), Par
     Ok((status, calls))
 }
 
-fn start(arguments: Vec<OsString>) -> io::Result<(Child, File)> {
+fn start(arguments: Vec<OsString>, input: Stdio) -> io::Result<(Child, File)> {
     let (report, written) = pipe_with(PipeFlags::CLOEXEC)?;
     // The child has it; nothing else is started from here.
     fcntl_setfd(&written, FdFlags::empty())?;
@@ -84,6 +104,7 @@ fn start(arguments: Vec<OsString>) -> io::Result<(Child, File)> {
         .arg(format!("--report=/dev/fd/{}", written.as_raw_fd()))
         .arg(format!("--die-with-parent={}", getpid().as_raw_nonzero()))
         .args(arguments)
+        .stdin(input)
         // A terminal's interrupt comes to this process alone, which passes it on.
         .process_group(0)
         .spawn()?;
@@ -103,7 +124,7 @@ fn read(report: File) -> Option<Vec<Calls>> {
     None
 }
 
-/// Passes signals on to the child.
+/// Passes signals on to the child, which stops and goes on with this process.
 struct Forward {
     to: Arc<Mutex<Target>>,
     handle: Handle,
@@ -118,18 +139,33 @@ struct Target {
 
 impl Target {
     fn pass(&mut self, number: i32) {
-        match (self.child, Signal::from_named_raw(number)) {
-            // It may have ended meanwhile.
-            (Some(child), Some(signal)) => drop(kill_process(child, signal)),
-            (None, _) => self.early.push(number),
-            (Some(_), None) => {}
+        let Some(child) = self.child else {
+            self.early.push(number);
+            return;
+        };
+        // It may have ended meanwhile.
+        let send = |signal| {
+            let _ = kill_process(child, signal);
+        };
+        match Signal::from_named_raw(number) {
+            Some(Signal::TSTP) => {
+                send(Signal::STOP);
+                // And this process with it, as if it had not been asked.
+                let _ = emulate_default_handler(number);
+            }
+            Some(signal) => {
+                send(signal);
+                // One that somebody has stopped would not hear of it.
+                send(Signal::CONT);
+            }
+            None => {}
         }
     }
 }
 
 impl Forward {
     fn watch() -> io::Result<Self> {
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT])?;
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT])?;
         let handle = signals.handle();
         let to = Arc::new(Mutex::new(Target::default()));
         let target = Arc::clone(&to);

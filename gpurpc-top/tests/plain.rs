@@ -170,6 +170,65 @@ fn an_interrupt_ends_the_run_with_its_table() {
     row(&said, "write_to_stdout");
 }
 
+/// The state letter of a process, as `ps` shows it.
+fn state(pid: Pid) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    stat.rsplit(')').next()?.trim_start().chars().next()
+}
+
+fn eventually(what: &str, mut f: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !f() {
+        assert!(started.elapsed() < Duration::from_secs(10), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn the_loader_stops_and_goes_on_with_its_parent() {
+    let mut running = top()
+        .arg("--demo")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().starts_with("the demo runs")));
+    let parent = Pid::from_child(&running);
+    let Some(&loader) = children(running.id()).first() else {
+        eprintln!("left out: this system does not list a process's children");
+        running.wait().unwrap();
+        return;
+    };
+    kill_process(parent, Signal::TSTP).unwrap();
+    eventually("both stop", || {
+        state(parent) == Some('T') && state(loader) == Some('T')
+    });
+    kill_process(parent, Signal::CONT).unwrap();
+    eventually("both go on", || {
+        state(parent) != Some('T') && state(loader) != Some('T')
+    });
+    // One that somebody else has stopped can be interrupted all the same.
+    kill_process(loader, Signal::STOP).unwrap();
+    eventually("it stops", || state(loader) == Some('T'));
+    kill_process(parent, Signal::INT).unwrap();
+    drop(lines);
+    assert_eq!(running.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn no_image_comes_from_a_terminal() {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let input = std::fs::File::open(name.to_str().unwrap()).unwrap();
+    let ran = run(top().arg("-").stdin(input));
+    assert_eq!(ran.code, Some(125));
+    assert!(ran.stderr.contains("terminal"), "{}", ran.stderr);
+}
+
 /// The processes that `parent` has started.
 fn children(parent: u32) -> Vec<Pid> {
     let list = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
@@ -206,12 +265,7 @@ fn the_loader_does_not_outlive_its_parent() {
 }
 
 fn is_dead(pid: Pid) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
-    stat.map_or(true, |stat| {
-        stat.rsplit(')')
-            .next()
-            .is_some_and(|rest| rest.starts_with(" Z") || rest.starts_with(" X"))
-    })
+    matches!(state(pid), None | Some('Z' | 'X'))
 }
 
 #[test]
