@@ -9,6 +9,8 @@ use object::elf::{self, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use thiserror::Error;
 
+mod segments;
+
 /// The largest image that is read.
 pub const MAX_IMAGE: u64 = 1 << 30;
 
@@ -206,6 +208,7 @@ fn recognise_elf(bytes: &[u8]) -> Result<ImageKind, ImageError> {
         elf::EM_X86_64 => match kind {
             elf::ET_DYN => {
                 complete(header, bytes)?;
+                segments::in_order(header, bytes)?;
                 if is_program(header, bytes) {
                     return other("an x86-64 host program, not a shared object");
                 }
@@ -271,7 +274,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// An ELF header with nothing behind it but one empty section.
-    fn elf(class: u8, data: u8, machine: u16, kind: u16) -> Vec<u8> {
+    pub(super) fn elf(class: u8, data: u8, machine: u16, kind: u16) -> Vec<u8> {
         let mut file = vec![0; 128];
         file[..7].copy_from_slice(&[0x7F, b'E', b'L', b'F', class, data, 1]);
         file[16..18].copy_from_slice(&kind.to_le_bytes());
