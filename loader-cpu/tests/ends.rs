@@ -27,6 +27,10 @@ fn main(program: &Program) -> i32 {
             unsafe { null.read_volatile() }
         }
         Some(b"overflow") => recurse(0) as i32,
+        Some(b"panic-twice") => {
+            let _ = std::panic::catch_unwind(|| panic!("first"));
+            panic!("second")
+        }
         Some(b"abort") => std::process::abort(),
         // SAFETY: a signal to this very thread, as a breakpoint is one.
         Some(b"trap") => unsafe { libc::raise(libc::SIGTRAP) },
@@ -159,6 +163,14 @@ fn faults_are_told_and_give_134() {
         assert!(said.contains(words), "{line}: {said}");
         assert_eq!(said.lines().count(), 1, "{said}");
     }
+}
+
+#[test]
+fn one_panic_is_reported() {
+    let (code, said, _) = output("image panic-twice");
+    assert_eq!(code, Some(101), "{said}");
+    assert_eq!(said.lines().count(), 2, "place and message: {said}");
+    assert!(said.ends_with("first\n"), "{said}");
 }
 
 #[test]

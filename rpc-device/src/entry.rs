@@ -11,11 +11,12 @@ use crate::print::print_panic;
 
 /// Tells the host of a panic, once for the whole program, and ends the program.
 ///
-/// Only the first thread to panic reports: the run ends with it. A panic while that thread reports
-/// (in a `Display` of the program's) is reported without the message.
+/// Only the first thread to panic reports, once: the run ends with it. A panic while that thread
+/// reports (in a `Display` of the program's) is reported without the message.
 fn report_panic(location: Option<&core::panic::Location<'_>>, message: &dyn fmt::Display) {
     let me = global_index() + 1;
-    let before = client()
+    let client = client();
+    let before = client
         .private()
         .compare_exchange64(Geometry::PANICKING, 0, me);
     let (block, thread) = (block_index(), thread_index());
@@ -32,8 +33,13 @@ fn report_panic(location: Option<&core::panic::Location<'_>>, message: &dyn fmt:
                 "thread {thread} of block {block} panicked:\n{message}"
             )),
         }
+        // On a host the thread unwinds now, and its destructors may panic.
+        client.private().store64(Geometry::PANICKING, REPORTED);
     }
 }
+
+/// No thread: the panic has been reported.
+const REPORTED: u64 = u64::MAX;
 
 /// On a GPU: kernels call `main` at once, a panic comes to the panic handler.
 #[cfg(any(target_arch = "nvptx64", target_arch = "amdgpu"))]
