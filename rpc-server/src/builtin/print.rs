@@ -1,6 +1,7 @@
 //! Text from the device, each call's together.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, TryLockError};
 use std::{io, mem};
 
@@ -29,8 +30,9 @@ pub(super) fn install(table: &mut Table, output: Arc<dyn Output>) {
         });
     }
     let to = Arc::clone(&output);
+    let wordless = Arc::new(AtomicBool::new(false));
     table.conversation(Opcode::PANIC, "panic", move |conversation| {
-        panicked(conversation, Arc::clone(&to))
+        panicked(conversation, Arc::clone(&to), Arc::clone(&wordless))
     });
     let parts = Arc::new(Mutex::new(HashMap::new()));
     let (shared, to) = (Arc::clone(&parts), Arc::clone(&output));
@@ -84,6 +86,7 @@ async fn whole(
 async fn panicked(
     mut conversation: Conversation,
     output: Arc<dyn Output>,
+    wordless: Arc<AtomicBool>,
 ) -> Result<Flow, Failure> {
     let mut text = Vec::new();
     match conversation.recv_n().await {
@@ -95,7 +98,9 @@ async fn panicked(
                 }
             }
         }
-        // Whatever the message is, the run ends.
+        // Whatever the message is, the run ends. What comes of the message's rest looks like
+        // further panics.
+        Err(_) if wordless.swap(true, Relaxed) => {}
         Err(failure) => {
             text = format!("the device panicked, and its message did not come: {failure}\n").into();
         }
