@@ -1,6 +1,7 @@
 //! The plain form through its command line. The examples come from `cargo xtask images`; what is
 //! missing is named and left out, or fails with `GPURPC_REQUIRE_IMAGES=1`.
 
+use std::io::Write as _;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -44,7 +45,7 @@ fn image(name: &str) -> Option<PathBuf> {
     );
     let required = std::env::var_os("GPURPC_REQUIRE_IMAGES").is_some_and(|value| value == "1");
     assert!(!required, "{missing}");
-    eprintln!("left out: {missing}");
+    left_out(&missing);
     None
 }
 
@@ -110,7 +111,7 @@ fn an_image_comes_from_standard_input_too() {
 #[test]
 fn ptx_goes_to_the_loader_for_nvidia() {
     if Path::new("/dev/nvidiactl").exists() {
-        eprintln!("left out: this is about machines without an NVIDIA driver");
+        left_out("this is about machines without an NVIDIA driver");
         return;
     }
     let path = std::env::temp_dir().join(format!("gpurpc-top-{}.ptx", std::process::id()));
@@ -196,7 +197,7 @@ fn the_loader_stops_and_goes_on_with_its_parent() {
     assert!(lines.any(|line| line.unwrap().starts_with("the demo runs")));
     let parent = Pid::from_child(&running);
     let Some(&loader) = children(running.id()).first() else {
-        eprintln!("left out: this system does not list a process's children");
+        left_out("this system does not list a process's children");
         running.wait().unwrap();
         return;
     };
@@ -250,7 +251,7 @@ fn the_loader_does_not_outlive_its_parent() {
     assert!(lines.any(|line| line.unwrap().starts_with("the demo runs")));
     let loaders = children(running.id());
     if loaders.is_empty() {
-        eprintln!("left out: this system does not list a process's children");
+        left_out("this system does not list a process's children");
     }
     running.kill().unwrap();
     running.wait().unwrap();
@@ -279,7 +280,7 @@ fn a_killed_loader_gives_its_signal() {
     let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().starts_with("the demo runs")));
     let Some(&loader) = children(running.id()).first() else {
-        eprintln!("left out: this system does not list a process's children");
+        left_out("this system does not list a process's children");
         running.wait().unwrap();
         return;
     };
@@ -287,4 +288,11 @@ fn a_killed_loader_gives_its_signal() {
     let output = running.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(137));
     assert!(String::from_utf8_lossy(&output.stderr).contains("signal 9"));
+}
+
+/// Names the test that is left out, and why: past the capture of the output of tests that pass.
+fn left_out(reason: &str) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    let _ = writeln!(std::io::stderr(), "{test} left out: {reason}");
 }

@@ -3,6 +3,7 @@
 //! They are built by `cargo xtask images`; what is missing is named and left out, or fails with
 //! `GPURPC_REQUIRE_IMAGES=1`.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -45,10 +46,10 @@ fn both(name: &str, test: impl Fn(Example)) {
                 image.display()
             );
         } else {
-            eprintln!(
-                "left out: there is no {} (`cargo xtask images` builds it)",
+            left_out(&format!(
+                "there is no {} (`cargo xtask images` builds it)",
                 image.display()
-            );
+            ));
         }
     }
 }
@@ -330,4 +331,11 @@ fn help_and_version_are_no_errors() {
         assert!(ran.stdout.contains(words), "{}", ran.stdout);
         assert_eq!(ran.stderr, "");
     }
+}
+
+/// Names the test that is left out, and why: past the capture of the output of tests that pass.
+fn left_out(reason: &str) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    let _ = writeln!(std::io::stderr(), "{test} left out: {reason}");
 }
