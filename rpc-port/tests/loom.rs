@@ -165,3 +165,51 @@ fn compact_one_port() {
 fn line_call_after_call() {
     model::<Line<Model<System>>>(1, 2);
 }
+
+/// A conversation of two sends: the server takes the packet again in the middle of a call, where it
+/// does not open the port but waits for it.
+fn two_sends<T>()
+where
+    T: Transport<Shared = Model<System>> + Send + Sync + 'static,
+{
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(2));
+    builder.check(|| {
+        let link = Link::<T>::new(1);
+        let device = thread::spawn({
+            let link = link.clone();
+            move || {
+                let client = link.client(0);
+                let mut port = client.try_open(Opcode::NOOP).unwrap().dynamic();
+                port.send(8, |_, packet| packet.words[0] = 1).unwrap();
+                thread::yield_now();
+                if port.poll_own().unwrap() {
+                    port.end_send(8, |_, packet| packet.words[0] = 2);
+                }
+            }
+        });
+        let server = Server::new(link.transport.clone(), link.locks.clone());
+        thread::yield_now();
+        if let Some(opened) = server.try_open(0) {
+            let mut port = opened.dynamic();
+            port.recv(8, |_, packet| assert_eq!(packet.words[0], 1))
+                .unwrap();
+            port.begin_recv().unwrap();
+            thread::yield_now();
+            if port.poll_own().unwrap() {
+                port.end_recv(8, |_, packet| assert_eq!(packet.words[0], 2));
+            }
+        }
+        device.join().unwrap();
+    });
+}
+
+#[test]
+fn line_two_sends() {
+    two_sends::<Line<Model<System>>>();
+}
+
+#[test]
+fn compact_two_sends() {
+    two_sends::<Compact<Model<System>>>();
+}

@@ -28,12 +28,19 @@ fn trouble(kind: &str) -> bool {
 }
 
 /// Writes a result where the caller wants it.
+///
+/// # Safety
+/// `place` is valid for a write of a `T`.
 unsafe fn give<T>(place: *mut T, value: T) -> u32 {
     // SAFETY: each caller of this library passes valid places, as the driver demands.
     unsafe { place.write(value) };
     0
 }
 
+/// The text at `text`, if it is UTF-8.
+///
+/// # Safety
+/// It ends with a NUL, and lives and does not change for `'a`.
 unsafe fn text<'a>(text: *const c_char) -> &'a str {
     // SAFETY: each caller of this library passes text that ends with a NUL.
     unsafe { CStr::from_ptr(text) }.to_str().unwrap_or("")
