@@ -84,7 +84,7 @@ basics() {
     check "$l exit 42" 42 true "$loader" "$(image "$l" exit)" 42
     check "$l panic" 101 says_where "$loader" "$(image "$l" panic)"
     check "$l unknown" 0 says_something "$loader" "$(image "$l" unknown)"
-    check "$l increment 100000, 1x1" 0 true "$loader" "$(image "$l" increment)" 100000
+    check "$l increment, 1x1" 0 true "$loader" "$(image "$l" increment)"
     check "$l increment 2000, 8x16" 0 true "$loader" --blocks 8 --threads 16 "$(image "$l" increment)" 2000
     check "$l diverge 100, 4x8" 0 true "$loader" --blocks 4 --threads 8 "$(image "$l" diverge)" 100
     check "$l stream 300, 4x8" 0 true "$loader" --blocks 4 --threads 8 "$(image "$l" stream)" 300
@@ -99,8 +99,8 @@ crowds() {
     check "$l increment 1000, 132x128 on 8 ports" 0 true \
         "$loader" --ports 8 --blocks 132 --threads 128 "$(image "$l" increment)" 1000
     for i in 1 2 3 4 5 6 7 8 9 10; do
-        check "$l diverge 20, 64x128, $i of 10" 0 true \
-            "$loader" --blocks 64 --threads 128 "$(image "$l" diverge)" 20
+        check "$l diverge, 64x128, $i of 10" 0 true \
+            "$loader" --blocks 64 --threads 128 "$(image "$l" diverge)"
     done
     check "$l panic, 132 blocks" 101 says_where "$loader" --blocks 132 "$(image "$l" panic)"
     check "$l exit 7 by one thread of 132x64, the others calling" 7 true "$loader" --blocks 132 --threads 64 "$(image "$l" exit)" 7
@@ -126,8 +126,7 @@ refusals() {
 
 nv_refusals() {
     sed 's/^.visible .entry _start/.visible .entri _start/' "$(image line hello)" >"$work/bad.ptx"
-    # The driver's own message about the syntax may follow ours.
-    check "refuses PTX with a syntax error" 125 says_something "$loader" "$work/bad.ptx"
+    check "refuses PTX with a syntax error" 125 one_sentence "$loader" "$work/bad.ptx"
     check "no visible device" 125 one_sentence env CUDA_VISIBLE_DEVICES= "$loader" "$(image line hello)"
     if command -v ldd >/dev/null && ldd "$loader" 2>/dev/null | grep -q libcuda; then
         fail "no libcuda in ldd" "the loader is linked to it"
