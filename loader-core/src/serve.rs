@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use rpc_bitmap::{Raw, System};
+use rpc_bitmap::{Raw, System, words_here};
 use rpc_port::{Compact, Line, Transport};
 use rpc_server::{Options as ServerOptions, Report, Service, Standard, Table, builtin};
 use rpc_types::image::{ABI_VERSION, CLIENT_SYMBOL, ClientDescriptor, MAGIC};
@@ -35,6 +35,12 @@ pub enum ServeError {
     /// What must be zero is not.
     #[error("the image's RPC client has fields set that ABI version {ABI_VERSION} does not have")]
     Reserved,
+    /// The host's processor lacks something that the image needs.
+    #[error(
+        "the image needs a host whose processor reads and writes 16 bytes in one access (x86-64 \
+         with AVX), which this one does not: build the image with the feature `compact`"
+    )]
+    Words,
     /// A device that no layout has room for.
     #[error("no layout has room for {ports} ports of {lanes} lanes")]
     Geometry {
@@ -70,7 +76,7 @@ fn check(client: ClientDescriptor) -> Result<(ClientDescriptor, LayoutKind), Ser
         return Err(ServeError::Version(client.version));
     }
     let layout = LayoutKind::from_number(client.layout).ok_or(ServeError::Layout(client.layout))?;
-    if client.reserved != 0 || client.reserved2 != [0; 2] {
+    if client.reserved != [0; 3] || client.flags & !ClientDescriptor::NEEDS_WORDS != 0 {
         return Err(ServeError::Reserved);
     }
     Ok((client, layout))
@@ -101,6 +107,11 @@ pub(crate) fn connect(
     client.ports = ports;
     client.lanes = lanes;
     client.shared = shared.device;
+    if words_here() {
+        client.flags |= ClientDescriptor::WORDS;
+    } else if client.flags & ClientDescriptor::NEEDS_WORDS != 0 {
+        return Err(ServeError::Words);
+    }
     client.private = device.allocate_private(geometry.private_size())?;
     device.write_global(CLIENT_SYMBOL, bytemuck::bytes_of(&client))?;
     // SAFETY: the buffer is page-aligned, has `shared_size` bytes, and lives as long as its
@@ -158,16 +169,10 @@ mod tests {
         );
         assert!(said(ClientDescriptor { version: 7, ..good }).contains("version 7"));
         assert!(said(ClientDescriptor { layout: 9, ..good }).contains("layout 9"));
+        assert!(said(ClientDescriptor { flags: 4, ..good }).contains("fields"));
         assert!(
             said(ClientDescriptor {
-                reserved: 1,
-                ..good
-            })
-            .contains("fields")
-        );
-        assert!(
-            said(ClientDescriptor {
-                reserved2: [0, 1],
+                reserved: [0, 0, 1],
                 ..good
             })
             .contains("fields")

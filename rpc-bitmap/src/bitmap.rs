@@ -99,13 +99,26 @@ impl<M: Memory<Scope = Device>> Bitmap<M> {
         self.memory.fetch_and32(word, !mask);
     }
 
-    /// Claims any clear bit below `limit` that `wanted` allows, searching from `start` and around;
-    /// *acquire*, as [`try_claim`](Self::try_claim). `None` when the search found none.
+    /// Claims any clear bit below `limit`, searching from `start` and around; *acquire*, as
+    /// [`try_claim`](Self::try_claim). `None` when the search found none.
+    pub fn claim_any(&self, start: u32, limit: u32) -> Option<u32> {
+        self.search(start, limit, false, |bit| {
+            self.try_claim(bit).then_some(bit)
+        })
+    }
+
+    /// Gives each bit below `limit` that is `value` to `take`, from `start` on and around, until
+    /// that finds something. What is read is a hint (relaxed): `take` has to make sure.
     ///
-    /// `wanted(word)` gives the candidates among bits `32 * word ..`: a bitmap of the same shape
-    /// that is only a hint. Each word costs one load, and one atomic if it has a candidate; bits
-    /// that others claim meanwhile may be missed, never given out twice.
-    pub fn claim_any(&self, start: u32, limit: u32, wanted: impl Fn(u32) -> u32) -> Option<u32> {
+    /// Each word costs one load.
+    #[inline(always)]
+    pub fn search<R>(
+        &self,
+        start: u32,
+        limit: u32,
+        value: bool,
+        mut take: impl FnMut(u32) -> Option<R>,
+    ) -> Option<R> {
         let limit = limit.min(self.bits);
         if limit == 0 {
             return None;
@@ -120,7 +133,10 @@ impl<M: Memory<Scope = Device>> Bitmap<M> {
             } else {
                 first + step - words
             };
-            let mut candidates = wanted(index);
+            let mut candidates = self.word(index);
+            if !value {
+                candidates = !candidates;
+            }
             if step == 0 {
                 candidates &= !0 << (start % WORD_BITS);
             } else if step == words {
@@ -129,19 +145,11 @@ impl<M: Memory<Scope = Device>> Bitmap<M> {
             if index == words - 1 && !limit.is_multiple_of(WORD_BITS) {
                 candidates &= !(!0 << (limit % WORD_BITS));
             }
-            let word = self.offset + index as usize * 4;
-            if candidates == 0 {
-                continue;
-            }
-            let mut free = candidates & !self.memory.load32(word);
-            while free != 0 {
-                let bit = free & free.wrapping_neg();
-                let before = self.memory.fetch_or32_acquire(word, bit);
-                if before & bit == 0 {
-                    return Some(index * WORD_BITS + bit.trailing_zeros());
+            while candidates != 0 {
+                if let Some(found) = take(index * WORD_BITS + candidates.trailing_zeros()) {
+                    return Some(found);
                 }
-                // Somebody was faster; `before` says what is left of this word.
-                free &= !before & !bit;
+                candidates &= candidates - 1;
             }
         }
         None
@@ -186,10 +194,10 @@ mod tests {
             for start in [0, 1, 30, 31, 32, 33, 63, 69, 1000] {
                 let locks: Bitmap<_> = Bitmap::new(Heap::<Device>::new(64), 0, 71);
                 let mut given = BTreeSet::new();
-                let first = locks.claim_any(start, limit, |_| !0);
+                let first = locks.claim_any(start, limit);
                 assert_eq!(first, Some(start % limit), "the search starts at its hint");
                 given.extend(first);
-                while let Some(bit) = locks.claim_any(start, limit, |_| !0) {
+                while let Some(bit) = locks.claim_any(start, limit) {
                     assert!(bit < limit);
                     assert!(given.insert(bit), "bit {bit} was given twice");
                 }
@@ -199,15 +207,37 @@ mod tests {
     }
 
     #[test]
-    fn claim_any_takes_only_what_is_wanted() {
-        let locks: Bitmap<_> = Bitmap::new(Heap::<Device>::new(64), 0, 64);
-        let wanted = |word| if word == 1 { 0b1010 } else { 0 };
-        assert_eq!(locks.claim_any(35, 64, wanted), Some(35));
-        assert_eq!(locks.claim_any(35, 64, wanted), Some(33));
-        assert_eq!(locks.claim_any(35, 64, wanted), None);
-        locks.unlock(33);
-        assert_eq!(locks.claim_any(0, 64, wanted), Some(33));
-        assert_eq!(locks.claim_any(0, 33, |_| !0), Some(0));
+    fn a_search_looks_at_each_candidate_once() {
+        let bits: Bitmap<_> = Bitmap::new(Heap::<Device>::new(64), 0, 70);
+        for bit in [3, 33, 35, 69] {
+            bits.set(bit);
+        }
+        let seen = |start, limit, value| {
+            let mut seen = Vec::new();
+            let none: Option<()> = bits.search(start, limit, value, |bit| {
+                seen.push(bit);
+                None
+            });
+            assert_eq!(none, None);
+            seen
+        };
+        assert_eq!(seen(35, 70, true), [35, 69, 3, 33]);
+        assert_eq!(seen(36, 69, true), [3, 33, 35]);
+        assert_eq!(seen(2, 4, false), [2, 0, 1]);
+        assert_eq!(
+            bits.search(34, 70, true, |bit| (bit < 34).then_some(bit)),
+            Some(3)
+        );
+        assert_eq!(bits.search(0, 0, false, Some), None);
+    }
+
+    #[test]
+    fn sixteen_bytes_come_as_they_went() {
+        let memory = Heap::<System>::new(64);
+        memory.store128(16, [1, u64::MAX]);
+        assert_eq!(memory.load128(16), [1, u64::MAX]);
+        assert_eq!((memory.load64(16), memory.load64(24)), (1, u64::MAX));
+        assert_eq!(memory.load128(32), [0; 2]);
     }
 
     #[test]
@@ -220,7 +250,7 @@ mod tests {
                 std::thread::spawn(move || {
                     for _ in 0..2000 {
                         let bit = loop {
-                            match locks.claim_any(hint, 3, |_| !0) {
+                            match locks.claim_any(hint, 3) {
                                 Some(bit) => break bit,
                                 None => std::thread::yield_now(),
                             }

@@ -91,13 +91,19 @@ macro_rules! forward {
 
 impl<S: Scope> Memory for Heap<S> {
     type Scope = S;
+    const WORDS: bool = Raw::<S>::WORDS;
 
     forward! {
         load32(offset: usize) -> u32;
         load64(offset: usize) -> u64;
         store32(offset: usize, value: u32);
         store64(offset: usize, value: u64);
+        store64_release(offset: usize, value: u64);
+        load128(offset: usize) -> [u64; 2];
+        store128(offset: usize, value: [u64; 2]);
+        fetch_or64_acquire(offset: usize, value: u64) -> u64;
         fetch_add32(offset: usize, value: u32) -> u32;
+        fetch_add64(offset: usize, value: u64) -> u64;
         fetch_or32_acquire(offset: usize, value: u32) -> u32;
         fetch_or32(offset: usize, value: u32) -> u32;
         fetch_and32_release(offset: usize, value: u32) -> u32;

@@ -15,6 +15,10 @@ pub trait Memory: Clone {
     /// Whom the accesses reach.
     type Scope: Scope;
 
+    /// Whether 16 aligned bytes can be read and written in one access on this target. On x86-64
+    /// that is so on processors with AVX only: [`words_here`](crate::words_here) asks.
+    const WORDS: bool;
+
     /// Reads a word.
     fn load32(&self, offset: usize) -> u32;
     /// Reads a double word in one access.
@@ -23,9 +27,19 @@ pub trait Memory: Clone {
     fn store32(&self, offset: usize, value: u32);
     /// Writes a double word in one access.
     fn store64(&self, offset: usize, value: u64);
+    /// Writes a double word in one access with *release* order.
+    fn store64_release(&self, offset: usize, value: u64);
+    /// Reads 16 bytes, low double word first. In one access where [`WORDS`](Self::WORDS) says so.
+    fn load128(&self, offset: usize) -> [u64; 2];
+    /// Writes 16 bytes, low double word first. In one access where [`WORDS`](Self::WORDS) says so.
+    fn store128(&self, offset: usize, value: [u64; 2]);
     /// Adds to a word, wrapping; returns what was there.
     fn fetch_add32(&self, offset: usize, value: u32) -> u32;
+    /// Adds to a double word, wrapping; returns what was there.
+    fn fetch_add64(&self, offset: usize, value: u64) -> u64;
 
+    /// Ors into a double word with *acquire* order; returns what was there.
+    fn fetch_or64_acquire(&self, offset: usize, value: u64) -> u64;
     /// Ors into a word with *acquire* order; returns what was there.
     fn fetch_or32_acquire(&self, offset: usize, value: u32) -> u32;
     /// Ors into a word, relaxed; returns what was there.

@@ -37,6 +37,10 @@ struct Cells {
     words: HashMap<usize, AtomicU32>,
     doubles: HashMap<usize, AtomicU64>,
     plain: HashMap<usize, UnsafeCell<u64>>,
+    /// 16-byte words: loom has no atomic as large, so each is the place of its value in `values`.
+    words16: HashMap<usize, AtomicU64>,
+    /// Only grows. Not loom's: it stands for bits of an atomic, so it must not order anything.
+    values: std::sync::Mutex<Vec<[u64; 2]>>,
 }
 
 // SAFETY: loom's `UnsafeCell` is what keeps this from being `Sync`, and it checks each access.
@@ -47,6 +51,17 @@ unsafe impl Send for Cells {}
 impl<S: Scope> Model<S> {
     /// A region of zeros with atomic words and double words and plain words at these offsets.
     pub fn new(words: &[usize], doubles: &[usize], plain: &[usize]) -> Self {
+        Self::with_words16(words, doubles, plain, &[])
+    }
+
+    /// As [`new`](Self::new), with atomic words of 16 bytes besides. The lowest four bytes of one
+    /// can be read by [`load32`](Memory::load32) too, its low half by [`load64`](Memory::load64).
+    pub fn with_words16(
+        words: &[usize],
+        doubles: &[usize],
+        plain: &[usize],
+        words16: &[usize],
+    ) -> Self {
         let cells = Cells {
             words: words
                 .iter()
@@ -60,6 +75,11 @@ impl<S: Scope> Model<S> {
                 .iter()
                 .map(|&offset| (offset, UnsafeCell::new(0)))
                 .collect(),
+            words16: words16
+                .iter()
+                .map(|&offset| (offset, AtomicU64::new(0)))
+                .collect(),
+            values: std::sync::Mutex::new(Vec::from([[0; 2]])),
         };
         Self {
             cells: Arc::new(cells),
@@ -81,6 +101,17 @@ impl<S: Scope> Model<S> {
             .unwrap_or_else(|| panic!("no double word at {offset:#x}"))
     }
 
+    fn word16(&self, offset: usize) -> &AtomicU64 {
+        self.cells
+            .words16
+            .get(&offset)
+            .unwrap_or_else(|| panic!("no 16-byte word at {offset:#x}"))
+    }
+
+    fn values(&self) -> std::sync::MutexGuard<'_, Vec<[u64; 2]>> {
+        self.cells.values.lock().expect("nobody panics holding it")
+    }
+
     fn plain(&self, offset: usize, count: usize) -> Vec<&UnsafeCell<u64>> {
         (0..count)
             .map(|i| {
@@ -96,12 +127,36 @@ impl<S: Scope> Model<S> {
 
 impl<S: Scope> Memory for Model<S> {
     type Scope = S;
+    const WORDS: bool = true;
 
     fn load32(&self, offset: usize) -> u32 {
+        if self.cells.words16.contains_key(&offset) {
+            return self.load128(offset)[0] as u32;
+        }
         self.word(offset).load(Relaxed)
     }
     fn load64(&self, offset: usize) -> u64 {
+        if self.cells.words16.contains_key(&offset) {
+            return self.load128(offset)[0];
+        }
         self.double(offset).load(Relaxed)
+    }
+    fn load128(&self, offset: usize) -> [u64; 2] {
+        let place = self.word16(offset).load(Relaxed);
+        self.values()[place as usize]
+    }
+    fn store128(&self, offset: usize, value: [u64; 2]) {
+        let mut values = self.values();
+        values.push(value);
+        let place = values.len() as u64 - 1;
+        drop(values);
+        self.word16(offset).store(place, Relaxed);
+    }
+    fn store64_release(&self, offset: usize, value: u64) {
+        self.double(offset).store(value, Release);
+    }
+    fn fetch_or64_acquire(&self, offset: usize, value: u64) -> u64 {
+        self.double(offset).fetch_or(value, Acquire)
     }
     fn store32(&self, offset: usize, value: u32) {
         self.word(offset).store(value, Relaxed);
@@ -111,6 +166,9 @@ impl<S: Scope> Memory for Model<S> {
     }
     fn fetch_add32(&self, offset: usize, value: u32) -> u32 {
         self.word(offset).fetch_add(value, Relaxed)
+    }
+    fn fetch_add64(&self, offset: usize, value: u64) -> u64 {
+        self.double(offset).fetch_add(value, Relaxed)
     }
     fn fetch_or32_acquire(&self, offset: usize, value: u32) -> u32 {
         self.word(offset).fetch_or(value, Acquire)

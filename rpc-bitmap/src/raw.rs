@@ -12,6 +12,12 @@ mod target;
 #[path = "raw/nvptx.rs"]
 mod target;
 
+/// Whether this processor does what [`Memory::WORDS`] promises for its target. It asks the
+/// processor, which takes a while: ask once.
+pub fn words_here() -> bool {
+    target::words_here()
+}
+
 /// Memory at an address, as any agent that can reach it sees it.
 ///
 /// No reference into the region is ever made: each access is an atomic instruction or a volatile
@@ -42,8 +48,9 @@ impl<S: Scope> Raw<S> {
     /// The region of `size` bytes at `base`.
     ///
     /// # Safety
-    /// `base` is aligned to the largest access that is made, and the region stays allocated, readable and writable for as
-    /// long as this handle or a copy of it is used. While it is used, the region is accessed only
+    /// `base` is aligned to the largest access that is made, and the region stays allocated, readable
+    /// and writable for as long as this handle or a copy of it is used. On NVPTX it lies in the global
+    /// window. While it is used, the region is accessed only
     /// through handles like this one, or by other agents that reach the same memory.
     pub const unsafe fn new(base: *mut u8, size: usize) -> Self {
         Self {
@@ -62,7 +69,8 @@ impl<S: Scope> Raw<S> {
     #[inline(always)]
     fn at<T>(&self, offset: usize, count: usize) -> *mut T {
         let bytes = count * size_of::<T>();
-        let inside = offset <= self.size && bytes <= self.size - offset;
+        // Few instructions: on a GPU a call waits for each of them.
+        let inside = bytes <= self.size && offset <= self.size - bytes;
         if !inside || !offset.is_multiple_of(size_of::<T>()) {
             target::out_of_bounds(offset, bytes, self.size);
         }
@@ -86,13 +94,19 @@ macro_rules! forward {
 
 impl<S: Scope> Memory for Raw<S> {
     type Scope = S;
+    const WORDS: bool = target::WORDS;
 
     forward! {
         load32() -> u32, u32;
         load64() -> u64, u64;
         store32(value: u32) -> (), u32;
         store64(value: u64) -> (), u64;
+        store64_release(value: u64) -> (), u64;
+        load128() -> [u64; 2], [u64; 2];
+        store128(value: [u64; 2]) -> (), [u64; 2];
+        fetch_or64_acquire(value: u64) -> u64, u64;
         fetch_add32(value: u32) -> u32, u32;
+        fetch_add64(value: u64) -> u64, u64;
         fetch_or32_acquire(value: u32) -> u32, u32;
         fetch_or32(value: u32) -> u32, u32;
         fetch_and32_release(value: u32) -> u32, u32;

@@ -43,7 +43,7 @@ fn claim_any_excludes() {
         let memory = Model::<Device>::new(&[0], &[], &[DATA, DATA + 8]);
         let run = |memory: Model<Device>, start| {
             let locks: Bitmap<_> = Bitmap::new(memory.clone(), 0, 2);
-            if let Some(bit) = locks.claim_any(start, 2, |_| !0) {
+            if let Some(bit) = locks.claim_any(start, 2) {
                 memory.write(DATA + bit as usize * 8, &[1]);
                 locks.unlock(bit);
             }

@@ -24,7 +24,8 @@ const LAYOUT: LayoutKind = <Layout as Transport>::KIND;
 /// for known.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
-pub static mut __gpurpc_client: ClientDescriptor = ClientDescriptor::new(LAYOUT, 0);
+pub static mut __gpurpc_client: ClientDescriptor = ClientDescriptor::new(LAYOUT, 0)
+    .needs_words(target::WORDS && matches!(LAYOUT, LayoutKind::Line));
 
 /// The client of this program.
 ///
@@ -41,7 +42,7 @@ pub fn client() -> Client {
     let geometry = Geometry {
         layout: LAYOUT,
         ports: descriptor.ports,
-        lanes: descriptor.lanes,
+        lanes: target::LANES.unwrap_or(descriptor.lanes),
     };
     // SAFETY: the image ABI says that these are the addresses of two page-aligned regions of the
     // geometry's sizes that live as long as the image; only this client and the host's server
@@ -52,7 +53,22 @@ pub fn client() -> Client {
             Raw::new(descriptor.private as *mut u8, geometry.private_size()),
         )
     };
-    Client::new(Layout::new(shared, geometry), private, target::warp())
+    let words = target::WORDS || descriptor.flags & ClientDescriptor::WORDS != 0;
+    Client::new(layout(shared, geometry, words), private, target::warp()).with_bulk(descriptor.bulk)
+}
+
+/// The layout of this image, with words of 16 bytes if `words`.
+#[inline(always)]
+fn layout(shared: Raw<System>, geometry: Geometry, words: bool) -> Layout {
+    #[cfg(not(feature = "compact"))]
+    {
+        Layout::with_words(shared, geometry, words)
+    }
+    #[cfg(feature = "compact")]
+    {
+        let _ = words;
+        Layout::new(shared, geometry)
+    }
 }
 
 /// Takes the error out that ends the thread: the run is over and nobody will answer.

@@ -5,45 +5,112 @@
 //! except for a port that may still be the server's.
 
 use rpc_bitmap::{Bitmap, Device, Memory};
+use rpc_types::layout::{IN_FLIGHT, LOCKED, next_sequence};
 use rpc_types::{Opcode, Packet, Status};
 
+use crate::dynamic::DynamicPort;
 use crate::error::Error;
 use crate::port::{Opened, Port};
 use crate::process::Process;
 use crate::stream::OwnLength;
-use crate::transport::{Header, Transport};
+use crate::transport::{Reply, Request, Transport, WORD_BYTES};
 use crate::warp::{Warp, is_leader};
 
 /// How often a wait looks at the stop word: every so many polls.
 pub const POLLS_PER_STOP: u32 = 1024;
 
-const IN_FLIGHT: u64 = 1 << 32;
+/// Polls in which each lane looks for its own reply. After that the leader looks alone, and the
+/// others when it has found its own: under load, looks are what the link is busy with.
+const POLLS_BY_LANE: u32 = 3;
 
 /// The device's side: opens ports, sends first.
 ///
 /// All operations on a port are done by all lanes of its mask together.
+///
+/// A hand-over of at most 8 bytes a lane orders nothing but those bytes, since it needs no fence: a
+/// program that passes an address by one, for the host to look behind, says so with
+/// [`Procedure::ORDERS_MEMORY`](crate::Procedure::ORDERS_MEMORY).
 #[derive(Clone, Debug)]
 pub struct Client<T, P, W> {
     transport: T,
     private: P,
     warp: W,
+    bulk: u32,
 }
 
-/// What a client remembers of an open port; the same in all its lanes.
+/// What a lane has written for the next hand-over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Filled {
+    Nothing,
+    /// So many bytes, in its word.
+    Word(usize),
+    /// In packets.
+    Packets,
+}
+
+/// What a client remembers of an open port; the same in all its lanes, but for the reply's word.
 ///
 /// Packets are not kept here: a lane fills or takes one in registers and copies it at once.
 #[derive(Debug)]
+// Independent of each other, and constants where the calls are inlined.
+#[allow(clippy::struct_excessive_bools)]
 pub struct ClientSlot {
     port: u32,
     mask: u64,
     /// Sequence number of the last hand-over.
     sequence: u32,
+    /// The same, when the port was opened.
+    found: u32,
     opcode: Opcode,
     /// Nothing was handed over yet.
     opening: bool,
-    /// The packet was written since the last hand-over.
-    filled: bool,
+    filled: Filled,
+    /// Each lane looks for replies.
+    by_lane: bool,
+    /// The next hand-over orders what was written before it.
+    ordered: bool,
+    /// The last hand-over was ordered: so will be its reply.
+    was_ordered: bool,
+    /// Anything was ordered since the port was opened.
+    any_ordered: bool,
+    reply: Reply,
 }
+
+impl ClientSlot {
+    /// Each hand-over orders what the lanes wrote before it, and each reply what they read after.
+    #[inline(always)]
+    pub(crate) const fn order(&mut self) {
+        self.any_ordered = true;
+        self.ordered = true;
+    }
+
+    /// Nobody will look for the reply.
+    #[inline(always)]
+    pub(crate) const fn leave_reply(&mut self) {
+        self.by_lane = false;
+    }
+
+    /// Begins a conversation on a port that is open and owned.
+    #[inline(always)]
+    pub(crate) const fn begin(&mut self, opcode: Opcode) {
+        self.opcode = opcode;
+        self.opening = true;
+        self.filled = Filled::Nothing;
+        self.ordered = false;
+    }
+
+    /// The number of the next hand-over.
+    #[inline(always)]
+    const fn next(&self) -> u32 {
+        next_sequence(self.sequence)
+    }
+}
+
+const NO_REPLY: Reply = Reply {
+    status: None,
+    word: 0,
+    in_packets: false,
+};
 
 impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     /// The client over a layout and the private region of the same geometry.
@@ -52,7 +119,16 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
             transport,
             private,
             warp,
+            bulk: 0,
         }
+    }
+
+    /// Messages of a stream that are at least `bulk` bytes long, and lie where the host can copy
+    /// them, travel as their address; 0 for none.
+    #[must_use]
+    pub const fn with_bulk(mut self, bulk: u32) -> Self {
+        self.bulk = bulk;
+        self
     }
 
     /// The layout.
@@ -70,11 +146,11 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         &self.warp
     }
 
-    fn locks(&self) -> Bitmap<P> {
+    fn busy(&self) -> Bitmap<P> {
         let geometry = self.transport.geometry();
         Bitmap::new(
             self.private.clone(),
-            geometry.locks(),
+            geometry.busy(),
             geometry.total_ports(),
         )
     }
@@ -89,11 +165,11 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     }
 
     fn state(&self, port: u32) -> usize {
-        self.transport.geometry().states() + port as usize * 8
+        self.transport.geometry().state(port)
     }
 
     fn holders(&self, port: u32) -> usize {
-        self.transport.geometry().holders() + port as usize * 8
+        self.transport.geometry().holders(port)
     }
 
     /// Opens a port for `opcode`, waiting until one is free.
@@ -102,10 +178,29 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     /// [`Error::Stopped`] when the host ends the run meanwhile.
     #[inline(always)]
     pub fn open(&self, opcode: Opcode) -> Result<Opened<&Self>, Error> {
-        let ports = self.transport.geometry().ports;
-        self.open_by(opcode, |attempt| {
-            self.find(self.warp.port_hint().wrapping_add(attempt), ports)
-        })
+        let slot = self.open_slot(opcode)?;
+        Ok(self.opened(slot))
+    }
+
+    /// As [`open`](Self::open), to be used in loops.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the host ends the run meanwhile.
+    #[inline(always)]
+    pub fn open_dynamic(&self, opcode: Opcode) -> Result<DynamicPort<&Self>, Error> {
+        let slot = self.open_slot(opcode)?;
+        Ok(DynamicPort::open(self, slot))
+    }
+
+    #[inline(always)]
+    fn opened(&self, slot: ClientSlot) -> Opened<&Self> {
+        let odd = slot.sequence & 1 != 0;
+        Opened::new(self, slot, odd)
+    }
+
+    #[inline(always)]
+    pub(crate) fn open_slot(&self, opcode: Opcode) -> Result<ClientSlot, Error> {
+        self.slot_by(opcode, || self.find())
     }
 
     /// Opens a port for `opcode` if one is free now.
@@ -113,13 +208,9 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     pub fn try_open(&self, opcode: Opcode) -> Option<Opened<&Self>> {
         let mask = self.gather(opcode);
         let lead = is_leader(mask, self.warp.lane());
-        let ports = self.transport.geometry().ports;
-        let found = if lead {
-            self.find(self.warp.port_hint(), ports)
-        } else {
-            None
-        };
-        self.opened(mask, opcode, encode(found))
+        let found = if lead { self.find() } else { None };
+        let slot = self.slot(mask, opcode, encode(found))?;
+        Some(self.opened(slot))
     }
 
     /// Opens the port that is kept for the panic handler, waiting until it is free.
@@ -129,13 +220,8 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     #[inline(always)]
     pub fn open_reserved(&self, opcode: Opcode) -> Result<Opened<&Self>, Error> {
         let port = self.transport.geometry().panic_port();
-        self.open_by(opcode, |_| {
-            if self.locks().try_claim(port) {
-                self.reclaim(port)
-            } else {
-                None
-            }
-        })
+        let slot = self.slot_by(opcode, || self.lock(port, true))?;
+        Ok(self.opened(slot))
     }
 
     /// The lanes that are here together and want the same.
@@ -157,34 +243,34 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     }
 
     #[inline(always)]
-    fn open_by(
+    fn slot_by(
         &self,
         opcode: Opcode,
-        find: impl Fn(u32) -> Option<(u32, u32)>,
-    ) -> Result<Opened<&Self>, Error> {
+        find: impl Fn() -> Option<(u32, u32)>,
+    ) -> Result<ClientSlot, Error> {
         let mask = self.gather(opcode);
         let mut found = STOPPED;
         // The leader waits for all; they meet in `broadcast`.
         if is_leader(mask, self.warp.lane()) {
-            let mut attempt = 0;
+            let mut attempts = 0;
             found = loop {
-                let found = encode(find(attempt));
+                let found = encode(find());
                 if found != NOT_FOUND {
                     break found;
                 }
-                attempt += 1;
-                if attempt.is_multiple_of(POLLS_PER_STOP) && self.transport.stopped() {
+                attempts += 1;
+                if attempts % POLLS_PER_STOP == 0 && self.transport.stopped() {
                     break STOPPED;
                 }
-                self.warp.pause(attempt);
+                self.warp.back_off(attempts);
             };
         }
-        self.opened(mask, opcode, found).ok_or(Error::Stopped)
+        self.slot(mask, opcode, found).ok_or(Error::Stopped)
     }
 
     /// Every lane of `mask`: takes what the leader found.
     #[inline(always)]
-    fn opened(&self, mask: u64, opcode: Opcode, found: u64) -> Option<Opened<&Self>> {
+    fn slot(&self, mask: u64, opcode: Opcode, found: u64) -> Option<ClientSlot> {
         let found = self.warp.broadcast(mask, found);
         if found == NOT_FOUND || found == STOPPED {
             return None;
@@ -193,51 +279,104 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         if is_leader(mask, self.warp.lane()) {
             // Relaxed: the lanes that clear bits of it have met the leader in `sync` below.
             self.private.store64(self.holders(port), mask);
+            if sequence == u32::MAX {
+                self.transport.restart(port);
+            }
         }
         self.warp.sync(mask);
-        let slot = ClientSlot {
+        Some(ClientSlot {
             port,
             mask,
             sequence,
+            found: sequence,
             opcode,
             opening: true,
-            filled: false,
-        };
-        Some(Opened::new(self, slot, sequence & 1 != 0))
+            filled: Filled::Nothing,
+            by_lane: self.transport.by_lane(),
+            ordered: false,
+            was_ordered: false,
+            any_ordered: false,
+            reply: NO_REPLY,
+        })
     }
 
-    /// Locks a port that this side owns, searching from `start`: its index and sequence number.
+    /// Locks a port that this side owns: its index and sequence number.
     #[inline(always)]
-    fn find(&self, start: u32, ports: u32) -> Option<(u32, u32)> {
-        let (locks, in_flight) = (self.locks(), self.in_flight());
-        // First those whose last call was answered, then those that may still be the server's.
-        if let Some(port) = locks.claim_any(start, ports, |word| !in_flight.word(word)) {
-            return self.reclaim(port);
+    fn find(&self) -> Option<(u32, u32)> {
+        let ports = self.transport.geometry().ports;
+        let mut start = self.warp.port_hint();
+        if start >= ports {
+            start %= ports;
         }
-        let port = locks.claim_any(start, ports, |word| in_flight.word(word))?;
-        self.reclaim(port)
+        // One atomic where callers are fewer than ports.
+        self.lock(start, false)
+            .or_else(|| {
+                self.busy()
+                    .search(start, ports, false, |port| self.lock(port, false))
+            })
+            .or_else(|| {
+                // None is free; perhaps one has been answered meanwhile.
+                self.in_flight()
+                    .search(start, ports, true, |port| self.lock(port, true))
+            })
     }
 
-    /// A port that this thread has just locked, unless it still belongs to the server.
+    /// Locks `port` if it is free: its index and sequence number. One whose last call was
+    /// asynchronous is free if `in_flight` and the server has answered.
     #[inline(always)]
-    fn reclaim(&self, port: u32) -> Option<(u32, u32)> {
-        // Ordered behind the last holder's store by the lock: its release, our acquire.
-        let state = self.private.load64(self.state(port));
-        let sequence = state as u32;
-        if state & IN_FLIGHT != 0 {
-            if self.transport.poll_reply(port).parity != (sequence & 1 != 0) {
-                self.locks().unlock(port);
+    fn lock(&self, port: u32, in_flight: bool) -> Option<(u32, u32)> {
+        let place = self.state(port);
+        // Acquire: pairs with the release of `unlock` of the last holder that released anything;
+        // the additions since are part of that release's sequence.
+        let before = self.private.fetch_or64_acquire(place, LOCKED);
+        if before & LOCKED != 0 {
+            return None;
+        }
+        let sequence = before as u32;
+        if before & IN_FLIGHT != 0 {
+            let leader = (before >> LEADER_SHIFT) as u32;
+            if !in_flight || self.transport.poll_reply(port, leader, sequence).is_none() {
+                self.private.fetch_add64(place, LOCKED.wrapping_neg());
                 return None;
             }
             // Acquire: pairs with the server's `publish_reply`; it reads the packets no more.
             self.transport.acquire();
-            self.private.store64(self.state(port), sequence.into());
+            let after = LOCKED | u64::from(sequence);
+            self.private
+                .fetch_add64(place, after.wrapping_sub(before | LOCKED));
             self.in_flight().clear(port);
+        } else {
+            self.busy().set(port);
         }
         Some((port, sequence))
     }
 
-    /// The leader's part of a wait.
+    /// Gives up the lock of a port whose last hand-over was `sequence`; `in_flight` by which lane's
+    /// word its reply will be known.
+    #[inline(always)]
+    fn unlock(&self, slot: &ClientSlot, whole: bool, in_flight: Option<u32>) {
+        let mut after = u64::from(slot.sequence);
+        if let Some(leader) = in_flight {
+            after |= IN_FLIGHT | u64::from(leader) << LEADER_SHIFT;
+            self.in_flight().set(slot.port);
+        } else {
+            self.busy().clear(slot.port);
+        }
+        let place = self.state(slot.port);
+        if whole && !slot.any_ordered {
+            // Relaxed: this port's words carry their numbers and its packets were not touched, so
+            // there is nothing to release. What the lane words hold was read by the server before
+            // it answered, so no later store of another warp is overtaken by one of this (A9). An
+            // addition, and not a store, so that a release of an earlier holder is handed on.
+            let before = LOCKED | u64::from(slot.found);
+            self.private.fetch_add64(place, after.wrapping_sub(before));
+        } else {
+            // Release: pairs with the acquire of `lock`; the next holder may write the packets.
+            self.private.store64_release(place, after);
+        }
+    }
+
+    /// The leader's part of a wait for a reply that comes to it alone.
     #[inline(always)]
     fn wait_alone(&self, slot: &ClientSlot) -> Result<Status, Error> {
         let mut polls = 0;
@@ -255,24 +394,89 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
 
     #[inline(always)]
     fn look(&self, slot: &ClientSlot) -> Option<Status> {
-        let turn = self.transport.poll_reply(slot.port);
-        if turn.parity != (slot.sequence & 1 != 0) {
-            return None;
-        }
+        let lane = self.warp.lane();
+        let reply = self.transport.poll_reply(slot.port, lane, slot.sequence)?;
         // Acquire: pairs with the server's `publish_reply`. The other lanes are ordered behind
         // this by the meeting that follows.
         self.transport.acquire();
-        Some(self.transport.reply_status(slot.port, turn))
+        Some(self.transport.reply_status(slot.port, &reply))
     }
 
-    /// Writes the caller's packet: posted stores, nothing is waited for.
+    /// Every lane of the port: waits until each has its reply.
+    #[inline(always)]
+    fn wait_by_lane(&self, slot: &mut ClientSlot) -> Result<Status, Error> {
+        let lane = self.warp.lane();
+        let leader = slot.mask & slot.mask.wrapping_neg();
+        let lead = is_leader(slot.mask, lane);
+        let (mut polls, mut ready, mut reply) = (0_u32, 0, None);
+        loop {
+            if reply.is_none() && (lead || polls < POLLS_BY_LANE || ready & leader != 0) {
+                reply = self.transport.poll_reply(slot.port, lane, slot.sequence);
+            }
+            ready = self.warp.ballot(slot.mask, reply.is_some());
+            if ready == slot.mask
+                && let Some(reply) = reply
+            {
+                return Ok(self.accept(slot, reply));
+            }
+            polls += 1;
+            if polls % POLLS_PER_STOP == 0
+                && self.warp.any(slot.mask, lead && self.transport.stopped())
+            {
+                return Err(Error::Stopped);
+            }
+            if ready & leader == 0 {
+                self.warp.pause(polls);
+            }
+        }
+    }
+
+    /// Each lane has seen its reply.
+    #[inline(always)]
+    fn accept(&self, slot: &mut ClientSlot, reply: Reply) -> Status {
+        slot.any_ordered |= reply.in_packets;
+        if slot.was_ordered || reply.in_packets {
+            // Acquire, each lane for itself: pairs with the server's `publish_reply`. Where neither
+            // request nor reply was in packets there is nothing to acquire: the message came with
+            // its number (A8).
+            self.transport.acquire();
+        }
+        slot.reply = reply;
+        self.transport.reply_status(slot.port, &reply)
+    }
+
+    /// After this side got the port back: its packets are its own again.
+    #[inline(always)]
+    fn regain(&self, slot: &ClientSlot) {
+        if slot.sequence == u32::MAX {
+            if is_leader(slot.mask, self.warp.lane()) {
+                self.transport.restart(slot.port);
+            }
+            self.warp.sync(slot.mask);
+        }
+    }
+
+    /// Writes the caller's message: posted stores, nothing is waited for.
     #[inline(always)]
     fn put(&self, slot: &mut ClientSlot, packet: &Packet, bytes: usize) {
-        let opening = slot.opening.then_some(slot.opcode);
+        let (port, lane) = (slot.port, self.warp.lane());
         let bytes = bytes.min(T::KIND.payload());
-        self.transport
-            .put(slot.port, self.warp.lane(), packet, bytes, opening);
-        slot.filled = true;
+        if self.transport.by_lane() && bytes <= WORD_BYTES {
+            // A second message under the same number: whoever reads this one has to be told by an
+            // ordered hand-over.
+            if slot.filled != Filled::Nothing {
+                slot.order();
+            }
+            if bytes > 0 {
+                self.transport
+                    .put_word(port, lane, slot.next(), packet.words[0]);
+            }
+            slot.filled = Filled::Word(bytes);
+        } else {
+            let opening = slot.opening.then_some(slot.opcode);
+            self.transport.put(port, lane, packet, bytes, opening);
+            slot.filled = Filled::Packets;
+        }
     }
 
     /// Hands the leader's finding to all lanes, and what it has acquired with it.
@@ -282,7 +486,28 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         self.warp.sync(mask);
         word
     }
+
+    /// How many packets a lane of a stream has, and the first of `lane`.
+    #[inline(always)]
+    fn spread(&self, mask: u64, lane: u32) -> (u32, u32) {
+        spread::<T>(self.transport.geometry().lanes, mask, lane)
+    }
 }
+
+/// How many packets each lane of `mask` has in a stream, and which is the first of `lane`.
+#[inline(always)]
+pub(crate) const fn spread<T: Transport>(lanes: u32, mask: u64, lane: u32) -> (u32, u32) {
+    let count = mask.count_ones();
+    if !T::SPREADS || count * 2 > lanes || count == 0 {
+        return (1, lane);
+    }
+    let parts = lanes / count;
+    let rank = (mask & ((1 << lane) - 1)).count_ones();
+    (parts, rank * parts)
+}
+
+/// Where a port's state has the lane that looks for the reply of an asynchronous call.
+const LEADER_SHIFT: u32 = 40;
 
 const NOT_FOUND: u64 = u64::MAX;
 const STOPPED: u64 = u64::MAX - 1;
@@ -307,50 +532,82 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Process for Client<T, P, 
 
     #[inline(always)]
     fn wait(&self, slot: &mut ClientSlot) -> Result<Status, Error> {
-        let lead = is_leader(slot.mask, self.warp.lane());
-        let word = if lead {
-            Error::to_word(self.wait_alone(slot))
+        let result = if slot.by_lane {
+            self.wait_by_lane(slot)
         } else {
-            0
+            let lead = is_leader(slot.mask, self.warp.lane());
+            let word = if lead {
+                Error::to_word(self.wait_alone(slot))
+            } else {
+                0
+            };
+            slot.reply.in_packets = true;
+            Error::from_word(self.share(slot.mask, word))
         };
-        Error::from_word(self.share(slot.mask, word))
+        self.regain(slot);
+        result
     }
 
     #[inline(always)]
     fn try_wait(&self, slot: &mut ClientSlot) -> Result<Option<Status>, Error> {
-        let mut word = PENDING;
-        if is_leader(slot.mask, self.warp.lane())
-            && let Some(status) = self.look(slot)
-        {
-            word = Error::to_word(Ok(status));
-        }
-        match self.share(slot.mask, word) {
-            PENDING => Ok(None),
-            word => Error::from_word(word).map(Some),
-        }
+        let lane = self.warp.lane();
+        let status = if slot.by_lane {
+            let reply = self.transport.poll_reply(slot.port, lane, slot.sequence);
+            if self.warp.ballot(slot.mask, reply.is_some()) != slot.mask {
+                return Ok(None);
+            }
+            match reply {
+                Some(reply) => self.accept(slot, reply),
+                None => return Ok(None),
+            }
+        } else {
+            let mut word = PENDING;
+            if is_leader(slot.mask, lane)
+                && let Some(status) = self.look(slot)
+            {
+                word = Error::to_word(Ok(status));
+            }
+            slot.reply.in_packets = true;
+            match self.share(slot.mask, word) {
+                PENDING => return Ok(None),
+                word => Error::from_word(word)?,
+            }
+        };
+        self.regain(slot);
+        Ok(Some(status))
     }
 
     #[inline(always)]
     fn post(&self, slot: &mut ClientSlot, _: Status) {
-        if slot.opening && !slot.filled {
-            // Where the opcode travels in the packets, each has one.
+        if T::OPCODE_IN_PACKETS && slot.opening && slot.filled == Filled::Nothing {
             self.put(slot, &Packet::ZERO, 0);
         }
-        slot.sequence = slot.sequence.wrapping_add(1);
-        // All lanes' packets are written before the leader publishes.
+        slot.sequence = slot.next();
+        let (bytes, in_packets) = match slot.filled {
+            Filled::Nothing => (0, false),
+            Filled::Word(bytes) => (bytes, false),
+            Filled::Packets => (self.payload(), true),
+        };
+        slot.was_ordered = slot.ordered || in_packets || !slot.by_lane;
+        slot.any_ordered |= slot.was_ordered;
+        // All lanes' messages are written before the leader publishes.
         self.warp.sync(slot.mask);
         if is_leader(slot.mask, self.warp.lane()) {
-            let header = Header {
+            let request = Request {
+                sequence: slot.sequence,
                 opcode: slot.opcode,
                 mask: slot.mask,
-                opened: None,
+                opening: slot.opening,
+                bytes,
+                in_packets,
+                by_lane: slot.by_lane,
+                ordered: slot.ordered,
             };
-            let opening = slot.opening.then_some(&header);
-            self.transport
-                .publish_request(slot.port, slot.sequence, opening);
+            self.transport.publish_request(slot.port, &request);
+            self.transport.announce(slot.port, slot.sequence);
         }
         slot.opening = false;
-        slot.filled = false;
+        slot.filled = Filled::Nothing;
     }
 
     /// May be called by the lanes of a port in any number of subsets: the last one closes.
@@ -371,13 +628,8 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Process for Client<T, P, 
                 return;
             }
         }
-        let in_flight = if owned { 0 } else { IN_FLIGHT };
-        self.private
-            .store64(self.state(slot.port), in_flight | u64::from(slot.sequence));
-        if !owned {
-            self.in_flight().set(slot.port);
-        }
-        self.locks().unlock(slot.port);
+        let leader = slot.mask.trailing_zeros();
+        self.unlock(slot, active == slot.mask, (!owned).then_some(leader));
     }
 
     #[inline(always)]
@@ -390,18 +642,78 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Process for Client<T, P, 
     #[inline(always)]
     fn take(&self, slot: &mut ClientSlot, bytes: usize, mut f: impl FnMut(u32, &Packet)) {
         let (lane, mut packet) = (self.warp.lane(), Packet::ZERO);
-        self.transport
-            .take(slot.port, lane, &mut packet, bytes.min(self.payload()));
+        if slot.reply.in_packets {
+            self.transport
+                .take(slot.port, lane, &mut packet, bytes.min(self.payload()));
+        } else {
+            packet.words[0] = slot.reply.word;
+        }
         f(lane, &packet);
     }
 
     #[inline(always)]
     fn apply(&self, slot: &mut ClientSlot, bytes: usize, mut f: impl FnMut(u32, &mut Packet)) {
-        let (lane, mut packet) = (self.warp.lane(), Packet::ZERO);
+        let mut copy = Packet::ZERO;
+        self.take(slot, bytes, |_, packet| copy = *packet);
+        f(self.warp.lane(), &mut copy);
+        self.put(slot, &copy, bytes);
+    }
+
+    #[inline(always)]
+    fn in_words(&self, _: &ClientSlot) -> bool {
+        self.transport.by_lane()
+    }
+
+    fn parts(&self, slot: &ClientSlot) -> usize {
+        self.spread(slot.mask, self.warp.lane()).0 as usize
+    }
+
+    #[inline(always)]
+    fn each(&self, _: &ClientSlot, mut f: impl FnMut(u32)) {
+        f(self.warp.lane());
+    }
+
+    #[inline(always)]
+    fn load(&self, slot: &ClientSlot, lane: u32, part: usize) -> Packet {
+        let mut packet = Packet::ZERO;
+        if slot.reply.in_packets {
+            let index = self.spread(slot.mask, lane).1 + part as u32;
+            self.transport
+                .take(slot.port, index, &mut packet, self.payload());
+        } else if part == 0 {
+            packet.words[0] = slot.reply.word;
+        }
+        packet
+    }
+
+    #[inline(always)]
+    fn store(&self, slot: &ClientSlot, lane: u32, part: usize, packet: &Packet) {
+        let index = self.spread(slot.mask, lane).1 + part as u32;
+        let opening = slot.opening.then_some(slot.opcode);
         self.transport
-            .take(slot.port, lane, &mut packet, bytes.min(self.payload()));
-        f(lane, &mut packet);
-        self.put(slot, &packet, bytes);
+            .put(slot.port, index, packet, self.payload(), opening);
+    }
+
+    #[inline(always)]
+    fn post_packets(&self, slot: &mut ClientSlot) {
+        // The same on all lanes: one whose message is over has stored nothing.
+        slot.filled = Filled::Packets;
+        self.post(slot, Status::SUCCESS);
+    }
+
+    #[inline(always)]
+    fn reference(&self, bytes: &[u8]) -> Option<u64> {
+        let bulk = self.refers() && bytes.len() >= self.bulk as usize;
+        if bulk {
+            self.warp.global_address(bytes)
+        } else {
+            None
+        }
+    }
+
+    #[inline(always)]
+    fn refers(&self) -> bool {
+        self.bulk != 0
     }
 
     #[inline(always)]

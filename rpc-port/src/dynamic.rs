@@ -4,13 +4,20 @@
 //! other, and the client begins with a send. Acknowledging is lazy: a receive hands nothing back
 //! by itself; a receive after a receive, or a send of the other side, does.
 
+use core::mem::ManuallyDrop;
+
+use rpc_bitmap::{Device, Memory};
+use rpc_types::stream::{Answer, LENGTH_SIZE, REFERENCE};
 use rpc_types::{Opcode, Packet, Status};
 
+use crate::client::Client;
 use crate::error::Error;
 use crate::port::Held;
 use crate::process::Process;
 use crate::server::ServerSlot;
 use crate::stream::{Cursor, Lengths, Sink};
+use crate::transport::Transport;
+use crate::warp::Warp;
 
 /// An open port whose state is known at run time.
 ///
@@ -37,6 +44,17 @@ impl<P: Process> DynamicPort<P> {
             begun: P::STARTS_WITH_PACKET,
             error: None,
         }
+    }
+
+    /// A port that was just opened.
+    #[inline(always)]
+    pub(crate) fn open(process: P, slot: P::Slot) -> Self {
+        let owned = true;
+        Self::new(Held {
+            process,
+            slot,
+            owned,
+        })
     }
 
     /// The port's index.
@@ -99,6 +117,17 @@ impl<P: Process> DynamicPort<P> {
     #[inline(always)]
     fn post(&mut self) {
         self.held.process.post(&mut self.held.slot, Status::SUCCESS);
+        self.sent();
+    }
+
+    #[inline(always)]
+    fn post_packets(&mut self) {
+        self.held.process.post_packets(&mut self.held.slot);
+        self.sent();
+    }
+
+    #[inline(always)]
+    const fn sent(&mut self) {
         self.held.owned = false;
         self.fresh = false;
         self.begun = true;
@@ -156,8 +185,73 @@ impl<P: Process> DynamicPort<P> {
     #[inline(always)]
     pub fn end_send(&mut self, bytes: usize, f: impl FnMut(u32, &mut Packet)) {
         debug_assert!(self.held.owned, "the other side owns the packets");
-        self.held.process.fill(&mut self.held.slot, bytes, f);
-        self.post();
+        self.held.process.send(&mut self.held.slot, bytes, f);
+        self.sent();
+    }
+
+    /// The start of a message on this port.
+    #[inline(always)]
+    pub fn cursor(&self) -> Cursor {
+        let parts = self.held.process.parts(&self.held.slot);
+        Cursor::new(self.payload(), parts)
+    }
+
+    /// Ends a send of the next packets of each lane's message, on packets that this side owns.
+    #[inline(always)]
+    pub fn end_send_part<'m>(&mut self, cursor: &Cursor, message: impl Fn(u32) -> &'m [u8]) {
+        debug_assert!(self.held.owned, "the other side owns the packets");
+        let length = |lane| message(lane).len() as u64;
+        if cursor.is_first()
+            && self.held.process.in_words(&self.held.slot)
+            && !self.any(|lane| length(lane) > 0)
+        {
+            // Only lengths, all of them zero.
+            return self.end_send(LENGTH_SIZE, |_, _| ());
+        }
+        let Held { process, slot, .. } = &self.held;
+        process.each(slot, |lane| {
+            for part in 0..cursor.parts(length(lane)) {
+                process.store(slot, lane, part, &cursor.put(message(lane), part));
+            }
+        });
+        self.post_packets();
+    }
+
+    /// Ends a receive of the next packets of each lane's message, on packets that this side owns.
+    /// `false` if `sink` refuses a message.
+    #[inline(always)]
+    pub fn end_recv_part(
+        &mut self,
+        cursor: &Cursor,
+        lengths: &mut P::Lengths,
+        sink: &mut (impl Sink + ?Sized),
+    ) -> bool {
+        debug_assert!(self.held.owned, "the other side owns the packets");
+        let Held { process, slot, .. } = &self.held;
+        let mut accepted = true;
+        process.each(slot, |lane| {
+            let mut first = Packet::ZERO;
+            if cursor.is_first() {
+                first = process.load(slot, lane, 0);
+                let length = Cursor::length(&first);
+                let begun = sink.begin(lane, length & !REFERENCE);
+                accepted &= begun;
+                *lengths.of(lane) = if begun { length } else { 0 };
+            }
+            let length = *lengths.of(lane);
+            // What is referred to does not follow.
+            let length = if length & REFERENCE == 0 { length } else { 0 };
+            for part in 0..cursor.parts(length) {
+                let packet = if cursor.is_first() && part == 0 {
+                    first
+                } else {
+                    process.load(slot, lane, part)
+                };
+                cursor.take(lane, part, length, &packet, sink);
+            }
+        });
+        self.fresh = false;
+        accepted
     }
 
     // The operations.
@@ -219,21 +313,84 @@ impl<P: Process> DynamicPort<P> {
     }
 
     /// Sends a message of any length on each lane: on a client its own, on a server
-    /// `message(lane)`.
+    /// `message(lane)`. Returns when the message may be changed again.
     ///
     /// # Errors
     /// What ended the conversation.
     #[inline(always)]
     pub fn send_n<'m>(&mut self, message: impl Fn(u32) -> &'m [u8]) -> Result<(), Error> {
-        let mut cursor = Cursor::new(self.payload());
+        if self.held.process.refers() {
+            let process = &self.held.process;
+            let refers = |lane| process.reference(message(lane)).is_some();
+            if process.any(&self.held.slot, refers) {
+                return self.send_references(message);
+            }
+        }
+        self.send_packets(message)
+    }
+
+    #[inline(always)]
+    fn send_packets<'m>(&mut self, message: impl Fn(u32) -> &'m [u8]) -> Result<(), Error> {
+        let mut cursor = self.cursor();
         loop {
-            let payload = self.payload();
-            self.send(payload, |lane, packet| cursor.put(message(lane), packet))?;
+            self.own()?;
+            self.end_send_part(&cursor, &message);
             cursor.advance();
             if !self.any(|lane| cursor.more(message(lane).len() as u64)) {
                 return Ok(());
             }
         }
+    }
+
+    /// A message that is a reference on one lane at least.
+    #[inline(always)]
+    fn send_references<'m>(&mut self, message: impl Fn(u32) -> &'m [u8]) -> Result<(), Error> {
+        let mut cursor = self.cursor();
+        self.own()?;
+        let Held { process, slot, .. } = &self.held;
+        // The lanes whose message goes in packets.
+        let packets = |process: &P, lane| -> &'m [u8] {
+            let message = message(lane);
+            match process.reference(message) {
+                Some(_) => &[],
+                None => message,
+            }
+        };
+        process.each(slot, |lane| {
+            let message = message(lane);
+            if let Some(address) = process.reference(message) {
+                let mut packet = Packet::ZERO;
+                packet.words[0] = message.len() as u64 | REFERENCE;
+                packet.words[1] = address;
+                process.store(slot, lane, 0, &packet);
+            } else {
+                for part in 0..cursor.parts(message.len() as u64) {
+                    process.store(slot, lane, part, &cursor.put(message, part));
+                }
+            }
+        });
+        self.post_packets();
+        cursor.advance();
+        while self.any_more(&cursor, packets) {
+            self.own()?;
+            let Held { process, slot, .. } = &self.held;
+            process.each(slot, |lane| {
+                let message = packets(process, lane);
+                for part in 0..cursor.parts(message.len() as u64) {
+                    process.store(slot, lane, part, &cursor.put(message, part));
+                }
+            });
+            self.post_packets();
+            cursor.advance();
+        }
+        // The other side has copied what was referred to.
+        self.recv(0, |_, _| ())
+    }
+
+    #[inline(always)]
+    fn any_more<'m>(&self, cursor: &Cursor, message: impl Fn(&P, u32) -> &'m [u8]) -> bool {
+        let process = &self.held.process;
+        self.any(|lane| cursor.more(message(process, lane).len() as u64))
     }
 
     /// Receives a message of any length on each lane.
@@ -243,22 +400,140 @@ impl<P: Process> DynamicPort<P> {
     /// server then [`fail`](Self::fail)s the call.
     #[inline(always)]
     pub fn recv_n(&mut self, sink: &mut impl Sink) -> Result<(), Error> {
-        let mut cursor = Cursor::new(self.payload());
         let mut lengths = P::Lengths::ZERO;
+        self.recv_packets(&mut lengths, sink)?;
+        if !self.held.process.refers() || !self.any(|lane| *lengths.of(lane) & REFERENCE != 0) {
+            return Ok(());
+        }
+        // Where each lane wants it.
+        let length = |lengths: &mut P::Lengths, lane| *lengths.of(lane);
+        let mut places = P::Lengths::ZERO;
+        self.own()?;
+        let Held { process, slot, .. } = &self.held;
+        process.each(slot, |lane| {
+            let mut answer = Answer::default();
+            let told = length(&mut lengths, lane);
+            if told & REFERENCE != 0
+                && let Some(room) = sink.room(lane)
+                && let Some(address) = process.reference(room)
+            {
+                answer.address = address;
+                answer.room = room.len() as u64;
+                *places.of(lane) = answer.room.min(told & !REFERENCE).saturating_add(1);
+            }
+            let mut packet = Packet::ZERO;
+            packet.set(&answer);
+            process.store(slot, lane, 0, &packet);
+        });
+        self.post_packets();
+        let mut rest = Rest {
+            sink,
+            lengths: &mut lengths,
+            places: &mut places,
+        };
+        let mut lengths = P::Lengths::ZERO;
+        self.recv_packets(&mut lengths, &mut rest)
+    }
+
+    #[inline(always)]
+    fn recv_packets(
+        &mut self,
+        lengths: &mut P::Lengths,
+        sink: &mut impl Sink,
+    ) -> Result<(), Error> {
+        let mut cursor = self.cursor();
         loop {
-            let mut accepted = true;
-            let payload = self.payload();
-            self.recv(payload, |lane, packet| {
-                accepted &= cursor.take(lane, lengths.of(lane), packet, sink);
-            })?;
+            self.begin_recv()?;
+            self.own()?;
+            let accepted = self.end_recv_part(&cursor, lengths, sink);
             if self.any(|_| !accepted) {
                 return self.fail(Error::Status(Status::TOO_LONG));
             }
             cursor.advance();
-            if !self.any(|lane| cursor.more(*lengths.of(lane))) {
+            let left = |length: u64| length & REFERENCE == 0 && cursor.more(length);
+            if !self.any(|lane| left(*lengths.of(lane))) {
                 return Ok(());
             }
         }
+    }
+}
+
+/// The second half of a message that came as a reference on some lane.
+struct Rest<'r, S, L> {
+    sink: &'r mut S,
+    /// What the first half said.
+    lengths: &'r mut L,
+    /// Bytes that were put into the sink's room, and one; 0 where it gave none.
+    places: &'r mut L,
+}
+
+impl<S: Sink, L: Lengths> Sink for Rest<'_, S, L> {
+    #[inline(always)]
+    fn begin(&mut self, lane: u32, length: u64) -> bool {
+        let told = *self.lengths.of(lane);
+        let place = *self.places.of(lane);
+        if told & REFERENCE == 0 {
+            // This one was whole.
+            return length == 0;
+        }
+        if place > 0 {
+            self.sink.filled(lane, (place - 1) as usize);
+            return length == 0;
+        }
+        length == told & !REFERENCE
+    }
+
+    #[inline(always)]
+    fn chunk(&mut self, lane: u32, bytes: &[u8]) {
+        self.sink.chunk(lane, bytes);
+    }
+}
+
+impl<T: Transport, P: Memory<Scope = Device>, W: Warp> DynamicPort<&Client<T, P, W>> {
+    /// From now on the host sees, with each hand-over, what these lanes wrote to memory before it,
+    /// and they see what the host wrote before it answered. Without this only hand-overs of more
+    /// than 8 bytes do so.
+    #[inline(always)]
+    pub const fn order(&mut self) {
+        self.held.slot.order();
+    }
+
+    /// Nobody will look for the reply to what is sent next: the port will be closed.
+    #[inline(always)]
+    pub(crate) const fn leave_reply(&mut self) {
+        self.held.slot.leave_reply();
+    }
+
+    /// Begins another conversation on this port.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, opcode: Opcode) -> Result<(), Error> {
+        if !self.held.owned {
+            // Of the last one's end nobody wants to know more; that the run ends comes again.
+            match self.held.process.wait(&mut self.held.slot) {
+                Ok(_) => self.held.owned = true,
+                Err(error) => return self.fail(error),
+            }
+        }
+        self.error = None;
+        self.begun = false;
+        self.fresh = false;
+        self.held.slot.begin(opcode);
+        Ok(())
+    }
+
+    /// Uses the port and closes it: as dropping it does, but in place, so that what is known of the
+    /// port can stay in registers.
+    #[inline(always)]
+    pub(crate) fn with<R>(self, f: impl FnOnce(&mut Self) -> R) -> R {
+        let mut port = ManuallyDrop::new(self);
+        let result = f(&mut port);
+        let Held {
+            process,
+            slot,
+            owned,
+        } = &mut port.held;
+        process.close(slot, *owned);
+        result
     }
 }
 

@@ -41,7 +41,7 @@ pub use client::Client;
 pub use dynamic::DynamicPort;
 pub use error::Error;
 pub use port::{Opened, Port};
-pub use procedure::{Procedure, StreamProcedure};
+pub use procedure::{Kept, Procedure, StreamProcedure};
 pub use process::Process;
 pub use server::Server;
 pub use stream::Sink;

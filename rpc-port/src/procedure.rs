@@ -5,6 +5,7 @@ use rpc_bitmap::{Device, Memory};
 use rpc_types::Opcode;
 
 use crate::client::Client;
+use crate::dynamic::DynamicPort;
 use crate::error::Error;
 use crate::stream::Sink;
 use crate::transport::Transport;
@@ -35,6 +36,10 @@ pub trait Procedure {
     type Request: Pod;
     /// What the host answers.
     type Reply: Pod;
+    /// Whether the host sees, beside the request, what the caller wrote to memory before the call,
+    /// and the caller what the host wrote before it answered: for calls that pass addresses. It
+    /// costs two fences.
+    const ORDERS_MEMORY: bool = false;
 }
 
 /// A call with one message of any length in each direction, each lane its own.
@@ -57,14 +62,8 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     /// What the server says instead of a reply, or that the run is ending.
     #[inline(always)]
     pub fn call<C: Procedure>(&self, request: &C::Request) -> Result<C::Reply, Error> {
-        let mut reply = C::Reply::zeroed();
-        self.open(C::OPCODE)?.dynamic().send_and_recv(
-            size_of::<C::Request>(),
-            |_, packet| packet.set(request),
-            size_of::<C::Reply>(),
-            |_, packet| reply = packet.get(),
-        )?;
-        Ok(reply)
+        self.open_dynamic(C::OPCODE)?
+            .with(|port| port.call::<C>(request))
     }
 
     /// Calls `C` and does not wait: there is no reply, nor word of an error.
@@ -73,8 +72,21 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     /// That the run is ending.
     #[inline(always)]
     pub fn notify<C: Procedure<Reply = Empty>>(&self, request: &C::Request) -> Result<(), Error> {
-        let mut port = self.open(C::OPCODE)?.dynamic();
-        port.send(size_of::<C::Request>(), |_, packet| packet.set(request))
+        self.open_dynamic(C::OPCODE)?
+            .with(|port| port.notify::<C>(request))
+    }
+
+    /// Opens a port for calls of the lanes that are here together, to be kept between calls.
+    ///
+    /// It saves what opening costs. Nobody else can use a port meanwhile: a program in which more
+    /// warps keep one than there are ports waits for ever.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] when the host ends the run meanwhile.
+    #[inline(always)]
+    pub fn keep(&self) -> Result<Kept<'_, T, P, W>, Error> {
+        let port = self.open_dynamic(Opcode::NOOP)?;
+        Ok(Kept { port })
     }
 
     /// Calls `C` with a message and gives the answer to `sink`.
@@ -87,9 +99,77 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         message: &[u8],
         sink: &mut impl Sink,
     ) -> Result<(), Error> {
-        let mut port = self.open(C::OPCODE)?.dynamic();
-        port.send_n(|_| message)?;
-        port.recv_n(sink)
+        self.open_dynamic(C::OPCODE)?.with(|port| {
+            port.send_n(|_| message)?;
+            port.recv_n(sink)
+        })
+    }
+}
+
+impl<T: Transport, P: Memory<Scope = Device>, W: Warp> DynamicPort<&Client<T, P, W>> {
+    #[inline(always)]
+    fn call<C: Procedure>(&mut self, request: &C::Request) -> Result<C::Reply, Error> {
+        if C::ORDERS_MEMORY {
+            self.order();
+        }
+        let mut reply = C::Reply::zeroed();
+        self.send_and_recv(
+            size_of::<C::Request>(),
+            |_, packet| packet.set(request),
+            size_of::<C::Reply>(),
+            |_, packet| reply = packet.get(),
+        )?;
+        Ok(reply)
+    }
+
+    #[inline(always)]
+    fn notify<C: Procedure>(&mut self, request: &C::Request) -> Result<(), Error> {
+        if C::ORDERS_MEMORY {
+            self.order();
+        }
+        self.leave_reply();
+        self.send(size_of::<C::Request>(), |_, packet| packet.set(request))
+    }
+}
+
+/// A port that the lanes of a mask keep between their calls. All of them make each call together.
+///
+/// Dropping it gives the port back.
+#[derive(Debug)]
+#[must_use = "dropping it gives the port back"]
+pub struct Kept<'c, T: Transport, P: Memory<Scope = Device>, W: Warp> {
+    port: DynamicPort<&'c Client<T, P, W>>,
+}
+
+impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Kept<'_, T, P, W> {
+    /// The lanes that keep it.
+    pub fn mask(&self) -> u64 {
+        self.port.mask()
+    }
+
+    /// Calls `C` and waits for the reply.
+    ///
+    /// # Errors
+    /// What the server says instead of a reply, or that the run is ending.
+    #[inline(always)]
+    pub fn call<C: Procedure>(&mut self, request: &C::Request) -> Result<C::Reply, Error> {
+        self.port.begin(C::OPCODE)?;
+        self.port.call::<C>(request)
+    }
+
+    /// Calls `C` with a message and gives the answer to `sink`.
+    ///
+    /// # Errors
+    /// What the server says instead of an answer, or that the run is ending.
+    #[inline(always)]
+    pub fn exchange<C: StreamProcedure>(
+        &mut self,
+        message: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<(), Error> {
+        self.port.begin(C::OPCODE)?;
+        self.port.send_n(|_| message)?;
+        self.port.recv_n(sink)
     }
 }
 
@@ -124,6 +204,8 @@ impl Procedure for Malloc {
     const NAME: &'static str = "malloc";
     type Request = u64;
     type Reply = u64;
+    // What another thread wrote before it freed the memory comes before what this one writes.
+    const ORDERS_MEMORY: bool = true;
 }
 
 /// Frees what [`Malloc`] gave, without a reply; 0 is nothing to free.
@@ -135,6 +217,7 @@ impl Procedure for Free {
     const NAME: &'static str = "free";
     type Request = u64;
     type Reply = Empty;
+    const ORDERS_MEMORY: bool = true;
 }
 
 /// Sends the message back as it came.

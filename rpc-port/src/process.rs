@@ -48,6 +48,44 @@ pub trait Process {
     /// [`take`](Self::take), then [`fill`](Self::fill) with what `f` made of it.
     fn apply(&self, slot: &mut Self::Slot, bytes: usize, f: impl FnMut(u32, &mut Packet));
 
+    /// [`fill`](Self::fill), then [`post`](Self::post) with success.
+    #[inline(always)]
+    fn send(&self, slot: &mut Self::Slot, bytes: usize, f: impl FnMut(u32, &mut Packet)) {
+        self.fill(slot, bytes, f);
+        self.post(slot, Status::SUCCESS);
+    }
+
+    /// Whether what is sent next may travel in words, if it is short.
+    fn in_words(&self, slot: &Self::Slot) -> bool;
+
+    /// How many packets a lane of a stream has.
+    fn parts(&self, slot: &Self::Slot) -> usize;
+
+    /// Runs `f` for each lane that this caller stands for.
+    fn each(&self, slot: &Self::Slot, f: impl FnMut(u32));
+
+    /// Reads packet `part` of a lane that this caller stands for.
+    fn load(&self, slot: &Self::Slot, lane: u32, part: usize) -> Packet;
+
+    /// Writes packet `part` of a lane that this caller stands for.
+    fn store(&self, slot: &Self::Slot, lane: u32, part: usize, packet: &Packet);
+
+    /// Hands an owned port over with what was stored, on whatever lanes.
+    fn post_packets(&self, slot: &mut Self::Slot);
+
+    /// The device address of `bytes`, if they are to travel as a reference.
+    #[inline(always)]
+    fn reference(&self, bytes: &[u8]) -> Option<u64> {
+        let _ = bytes;
+        None
+    }
+
+    /// Whether any message may travel as a reference.
+    #[inline(always)]
+    fn refers(&self) -> bool {
+        false
+    }
+
     /// Whether `f` holds for any lane of the port; every lane of a warp gets the same answer.
     fn any(&self, slot: &Self::Slot, f: impl FnMut(u32) -> bool) -> bool;
 
@@ -99,6 +137,42 @@ macro_rules! forward {
         #[inline(always)]
         fn apply(&self, slot: &mut P::Slot, bytes: usize, f: impl FnMut(u32, &mut Packet)) {
             P::apply(self, slot, bytes, f);
+        }
+        #[inline(always)]
+        fn send(&self, slot: &mut P::Slot, bytes: usize, f: impl FnMut(u32, &mut Packet)) {
+            P::send(self, slot, bytes, f);
+        }
+        #[inline(always)]
+        fn in_words(&self, slot: &P::Slot) -> bool {
+            P::in_words(self, slot)
+        }
+        #[inline(always)]
+        fn parts(&self, slot: &P::Slot) -> usize {
+            P::parts(self, slot)
+        }
+        #[inline(always)]
+        fn each(&self, slot: &P::Slot, f: impl FnMut(u32)) {
+            P::each(self, slot, f);
+        }
+        #[inline(always)]
+        fn load(&self, slot: &P::Slot, lane: u32, part: usize) -> Packet {
+            P::load(self, slot, lane, part)
+        }
+        #[inline(always)]
+        fn store(&self, slot: &P::Slot, lane: u32, part: usize, packet: &Packet) {
+            P::store(self, slot, lane, part, packet);
+        }
+        #[inline(always)]
+        fn post_packets(&self, slot: &mut P::Slot) {
+            P::post_packets(self, slot);
+        }
+        #[inline(always)]
+        fn reference(&self, bytes: &[u8]) -> Option<u64> {
+            P::reference(self, bytes)
+        }
+        #[inline(always)]
+        fn refers(&self) -> bool {
+            P::refers(self)
         }
         #[inline(always)]
         fn any(&self, slot: &P::Slot, f: impl FnMut(u32) -> bool) -> bool {

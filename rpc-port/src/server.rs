@@ -6,12 +6,12 @@
 use rpc_bitmap::{Bitmap, Device, Memory};
 use rpc_types::{Opcode, Packet, Status};
 
-use crate::client::POLLS_PER_STOP;
+use crate::client::{POLLS_PER_STOP, spread};
 use crate::error::Error;
 use crate::port::Opened;
 use crate::process::Process;
 use crate::stream::AllLengths;
-use crate::transport::{Header, Transport};
+use crate::transport::{Header, Transport, WORD_BYTES, lanes};
 use crate::warp::host_pause;
 
 /// The host's side: opens ports that have a request, receives first. One thread stands for all
@@ -19,6 +19,7 @@ use crate::warp::host_pause;
 #[derive(Clone, Debug)]
 pub struct Server<T, L> {
     transport: T,
+    memory: L,
     locks: Bitmap<L>,
 }
 
@@ -28,31 +29,50 @@ pub struct ServerSlot {
     port: u32,
     header: Header,
     status: Status,
-}
-
-/// Lanes of `mask`, lowest first.
-fn lanes(mut mask: u64) -> impl Iterator<Item = u32> {
-    core::iter::from_fn(move || {
-        let lane = mask.trailing_zeros();
-        mask &= mask.wrapping_sub(1);
-        (lane < 64).then_some(lane)
-    })
+    /// The packets were written since the client handed them over.
+    filled: bool,
 }
 
 impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
-    /// Bytes of memory that a server's locks take.
-    pub fn locks_size(transport: &T) -> usize {
-        transport.geometry().total_ports().div_ceil(32) as usize * 4
+    /// Bytes of memory that a server keeps for itself.
+    pub fn memory_size(transport: &T) -> usize {
+        let ports = transport.geometry().total_ports();
+        answered(ports) + ports.div_ceil(32) as usize * 4
     }
 
-    /// The server over a layout, with memory of its own for a lock per port: at least
-    /// [`locks_size`](Self::locks_size) zero bytes.
-    pub fn new(transport: T, locks: L) -> Self {
+    /// The server over a layout, with memory of its own for what it knows of each port: at least
+    /// [`memory_size`](Self::memory_size) zero bytes.
+    pub fn new(transport: T, memory: L) -> Self {
         let ports = transport.geometry().total_ports();
         Self {
             transport,
-            locks: Bitmap::new(locks, 0, ports),
+            locks: Bitmap::new(memory.clone(), answered(ports), ports),
+            memory,
         }
+    }
+
+    /// The number of the last request that was answered on `port`. Relaxed: written by the port's
+    /// holder, whom the lock orders; to all others a hint.
+    #[inline(always)]
+    fn answered(&self, port: u32) -> u32 {
+        self.memory.load32(answered(port))
+    }
+
+    /// Before a reply: its port is the client's from now on.
+    #[inline(always)]
+    fn answer(&self, slot: &ServerSlot) {
+        let sequence = slot.header.sequence;
+        self.transport
+            .before_reply(slot.port, self.answered(slot.port), sequence);
+        self.memory.store32(answered(slot.port), sequence);
+    }
+
+    #[inline(always)]
+    fn publish(&self, slot: &mut ServerSlot, status: Status) {
+        self.answer(slot);
+        self.transport
+            .publish_reply(slot.port, &slot.header, status, slot.filled);
+        slot.filled = false;
     }
 
     /// The layout.
@@ -64,8 +84,12 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
     /// as the mailboxes are now.
     #[inline]
     pub fn is_waiting(&self, port: u32) -> bool {
-        // The server's inbox, read inverted, equals its outbox: the server owns the packets.
-        self.transport.poll_request(port) != self.transport.outbox(port)
+        self.transport.poll_request(port, self.answered(port))
+    }
+
+    /// What is asked on `port`, if there is a request that is not answered: opcode and lanes.
+    pub fn request(&self, port: u32) -> Option<(Opcode, u64)> {
+        self.header(port).map(|header| (header.opcode, header.mask))
     }
 
     /// Opens `port` if it has a request and no other thread has it open.
@@ -75,7 +99,7 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
     #[inline]
     pub fn try_open(&self, port: u32) -> Option<Opened<&Self>> {
         let slot = self.open_slot(port)?;
-        let parity = self.transport.outbox(port);
+        let parity = self.answered(port) & 1 != 0;
         Some(Opened::new(self, slot, parity))
     }
 
@@ -89,7 +113,7 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
         port: u32,
     ) -> Option<Opened<std::sync::Arc<Self>>> {
         let slot = this.open_slot(port)?;
-        let parity = this.transport.outbox(port);
+        let parity = this.answered(port) & 1 != 0;
         Some(Opened::new(std::sync::Arc::clone(this), slot, parity))
     }
 
@@ -100,20 +124,41 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
         if !self.is_waiting(port) || !self.locks.try_claim(port) {
             return None;
         }
-        if !self.is_waiting(port) {
+        let header = self.header(port);
+        if header.is_none() {
             self.locks.unlock(port);
+        }
+        Some(ServerSlot {
+            port,
+            header: header?,
+            status: Status::SUCCESS,
+            filled: false,
+        })
+    }
+
+    /// The request on `port`, if there is one and all of it has come.
+    #[inline]
+    fn header(&self, port: u32) -> Option<Header> {
+        let answered = self.answered(port);
+        if !self.transport.poll_request(port, answered) {
             return None;
         }
         // Acquire: pairs with the client's `publish_request`.
         self.transport.acquire();
-        let mut header = self.transport.header(port);
-        header.mask &= u64::MAX >> (64 - self.transport.geometry().lanes);
-        Some(ServerSlot {
-            port,
-            header,
-            status: Status::SUCCESS,
-        })
+        self.transport.header(port, answered)
     }
+
+    #[inline]
+    fn spread(&self, slot: &ServerSlot, lane: u32) -> (u32, u32) {
+        let lanes = self.transport.geometry().lanes;
+        spread::<T>(lanes, slot.header.mask, lane)
+    }
+}
+
+/// Where the number of the last request that was answered on `port` lies. The locks come behind
+/// those of all ports.
+const fn answered(port: u32) -> usize {
+    port as usize * 4
 }
 
 impl<T: Transport, L: Memory<Scope = Device>> Process for Server<T, L> {
@@ -141,28 +186,37 @@ impl<T: Transport, L: Memory<Scope = Device>> Process for Server<T, L> {
 
     #[inline]
     fn try_wait(&self, slot: &mut ServerSlot) -> Result<Option<Status>, Error> {
-        if !self.is_waiting(slot.port) {
+        let Some(header) = self.header(slot.port) else {
             return Ok(None);
-        }
-        // Acquire: pairs with the client's `publish_request`.
-        self.transport.acquire();
-        if self.transport.opened(slot.port) != slot.header.opened {
+        };
+        let anew = header
+            .opened
+            .is_some_and(|opened| Some(opened) != slot.header.opened);
+        if anew || header.mask != slot.header.mask {
             return Err(Error::Abandoned);
         }
+        slot.header = Header {
+            opcode: slot.header.opcode,
+            opened: slot.header.opened,
+            ..header
+        };
         Ok(Some(Status::SUCCESS))
     }
 
     #[inline]
     fn post(&self, slot: &mut ServerSlot, status: Status) {
         slot.status = status;
-        self.transport.publish_reply(slot.port, status);
+        self.publish(slot, status);
     }
 
     /// A server that still owns the packets hands them back.
     #[inline]
     fn close(&self, slot: &mut ServerSlot, owned: bool) {
         if owned {
-            self.transport.publish_reply(slot.port, slot.status);
+            let status = slot.status;
+            // What was filled and not handed over is not sent.
+            slot.filled = false;
+            self.publish(slot, status);
         }
         // Release: pairs with the acquire of the thread that opens the port next.
         self.locks.unlock(slot.port);
@@ -176,15 +230,34 @@ impl<T: Transport, L: Memory<Scope = Device>> Process for Server<T, L> {
             f(lane, &mut packet);
             self.transport.put(slot.port, lane, &packet, bytes, None);
         }
+        slot.filled = true;
+    }
+
+    #[inline]
+    fn send(&self, slot: &mut ServerSlot, bytes: usize, mut f: impl FnMut(u32, &mut Packet)) {
+        if !slot.header.by_lane || bytes > WORD_BYTES {
+            self.fill(slot, bytes, f);
+            return self.post(slot, Status::SUCCESS);
+        }
+        self.answer(slot);
+        // Release: pairs with the client's `accept` after an ordered request. What the handler did
+        // with the client's memory is seen then.
+        self.transport.shared().release_fence();
+        for lane in lanes(slot.header.mask) {
+            let mut packet = Packet::ZERO;
+            f(lane, &mut packet);
+            let sequence = slot.header.sequence;
+            self.transport
+                .put_reply_word(slot.port, lane, sequence, bytes, packet.words[0]);
+        }
+        slot.filled = false;
     }
 
     #[inline]
     fn take(&self, slot: &mut ServerSlot, bytes: usize, mut f: impl FnMut(u32, &Packet)) {
         let bytes = bytes.min(self.payload());
         for lane in lanes(slot.header.mask) {
-            let mut packet = Packet::ZERO;
-            self.transport.take(slot.port, lane, &mut packet, bytes);
-            f(lane, &packet);
+            f(lane, &self.packet(slot, lane, bytes));
         }
     }
 
@@ -192,11 +265,51 @@ impl<T: Transport, L: Memory<Scope = Device>> Process for Server<T, L> {
     fn apply(&self, slot: &mut ServerSlot, bytes: usize, mut f: impl FnMut(u32, &mut Packet)) {
         let bytes = bytes.min(self.payload());
         for lane in lanes(slot.header.mask) {
-            let mut packet = Packet::ZERO;
-            self.transport.take(slot.port, lane, &mut packet, bytes);
+            let mut packet = self.packet(slot, lane, bytes);
             f(lane, &mut packet);
             self.transport.put(slot.port, lane, &packet, bytes, None);
         }
+        slot.filled = true;
+    }
+
+    #[inline]
+    fn in_words(&self, slot: &ServerSlot) -> bool {
+        slot.header.by_lane
+    }
+
+    fn parts(&self, slot: &ServerSlot) -> usize {
+        self.spread(slot, 0).0 as usize
+    }
+
+    #[inline]
+    fn each(&self, slot: &ServerSlot, f: impl FnMut(u32)) {
+        lanes(slot.header.mask).for_each(f);
+    }
+
+    #[inline]
+    fn load(&self, slot: &ServerSlot, lane: u32, part: usize) -> Packet {
+        let mut packet = Packet::ZERO;
+        if slot.header.in_packets {
+            let index = self.spread(slot, lane).1 + part as u32;
+            self.transport
+                .take(slot.port, index, &mut packet, self.payload());
+        } else if part == 0 && slot.header.any_bytes {
+            packet.words[0] = self.transport.take_word(slot.port, lane);
+        }
+        packet
+    }
+
+    #[inline]
+    fn store(&self, slot: &ServerSlot, lane: u32, part: usize, packet: &Packet) {
+        let index = self.spread(slot, lane).1 + part as u32;
+        self.transport
+            .put(slot.port, index, packet, self.payload(), None);
+    }
+
+    #[inline]
+    fn post_packets(&self, slot: &mut ServerSlot) {
+        slot.filled = true;
+        self.post(slot, Status::SUCCESS);
     }
 
     fn any(&self, slot: &ServerSlot, f: impl FnMut(u32) -> bool) -> bool {
@@ -209,6 +322,20 @@ impl<T: Transport, L: Memory<Scope = Device>> Process for Server<T, L> {
 
     fn mask(&self, slot: &ServerSlot) -> u64 {
         slot.header.mask
+    }
+}
+
+impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
+    /// The first `bytes` bytes of a lane's message, and zeros.
+    #[inline(always)]
+    fn packet(&self, slot: &ServerSlot, lane: u32, bytes: usize) -> Packet {
+        let mut packet = Packet::ZERO;
+        if slot.header.in_packets {
+            self.transport.take(slot.port, lane, &mut packet, bytes);
+        } else if slot.header.any_bytes && bytes > 0 {
+            packet.words[0] = self.transport.take_word(slot.port, lane);
+        }
+        packet
     }
 }
 

@@ -7,84 +7,134 @@ use rpc_types::Packet;
 use rpc_types::packet::MAX_LANES;
 use rpc_types::stream::LENGTH_SIZE;
 
-/// How far a message has come: the bytes in front of the next packet.
+/// How far a message has come: the bytes in front of the next hand-over, which carries some packets
+/// for each lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
     payload: usize,
+    parts: usize,
     position: u64,
     first: bool,
 }
 
 impl Cursor {
-    /// In front of the first packet, of `payload` bytes.
-    pub const fn new(payload: usize) -> Self {
+    /// In front of the first hand-over, of `parts` packets with `payload` bytes for each lane.
+    pub const fn new(payload: usize, parts: usize) -> Self {
         Self {
             payload,
+            parts,
             position: 0,
             first: true,
         }
     }
 
-    /// Bytes of the next packet that are not message.
-    const fn head(&self) -> usize {
-        if self.first { LENGTH_SIZE } else { 0 }
+    /// Whether the next hand-over is the first.
+    pub const fn is_first(&self) -> bool {
+        self.first
     }
 
-    /// Whether a message of `length` bytes needs another packet: it needs at least one.
+    /// Bytes of packet `part` that are not message.
+    const fn head(&self, part: usize) -> usize {
+        if self.first && part == 0 {
+            LENGTH_SIZE
+        } else {
+            0
+        }
+    }
+
+    /// Bytes of message that a hand-over has room for.
+    const fn room(&self) -> usize {
+        self.payload * self.parts - self.head(0)
+    }
+
+    /// Whether a message of `length` bytes needs another hand-over: it needs at least one.
     #[inline(always)]
     pub const fn more(&self, length: u64) -> bool {
         self.first || self.position < length
     }
 
-    /// Goes behind the next packet.
+    /// Goes behind the next hand-over.
     #[inline(always)]
     pub const fn advance(&mut self) {
-        self.position += (self.payload - self.head()) as u64;
+        self.position += self.room() as u64;
         self.first = false;
     }
 
-    /// Bytes of a message of `length` bytes that the next packet carries.
+    /// How many packets of the next hand-over a message of `length` bytes uses.
     #[inline(always)]
-    const fn count(&self, length: u64) -> usize {
+    pub const fn parts(&self, length: u64) -> usize {
         let left = length.saturating_sub(self.position);
-        let room = self.payload - self.head();
-        if left < room as u64 {
+        let room = self.room();
+        let bytes = if left < room as u64 {
             left as usize
         } else {
             room
+        };
+        (bytes + self.head(0)).div_ceil(self.payload)
+    }
+
+    /// Where packet `part` of the next hand-over starts in a message of `length` bytes, and how many
+    /// bytes of it it carries.
+    #[inline(always)]
+    const fn range(&self, part: usize, length: u64) -> (u64, usize) {
+        let skipped = if part == 0 {
+            0
+        } else {
+            part * self.payload - self.head(0)
+        };
+        let start = self.position + skipped as u64;
+        let left = length.saturating_sub(start);
+        let room = self.payload - self.head(part);
+        (
+            start,
+            if left < room as u64 {
+                left as usize
+            } else {
+                room
+            },
+        )
+    }
+
+    /// Packet `part` of the next hand-over; past the end it is empty.
+    #[inline(always)]
+    pub fn put(&self, message: &[u8], part: usize) -> Packet {
+        let mut packet = Packet::ZERO;
+        let length = message.len() as u64;
+        let head = self.head(part);
+        if head > 0 {
+            packet.words[0] = length;
+        }
+        let (start, count) = self.range(part, length);
+        if count > 0 {
+            let start = start as usize;
+            packet.bytes_mut()[head..head + count].copy_from_slice(&message[start..start + count]);
+        }
+        packet
+    }
+
+    /// Takes packet `part` of the message on `lane`, which is `length` bytes long. The first one
+    /// tells the length: [`length`](Self::length).
+    #[inline(always)]
+    pub fn take(
+        &self,
+        lane: u32,
+        part: usize,
+        length: u64,
+        packet: &Packet,
+        sink: &mut (impl Sink + ?Sized),
+    ) {
+        let (_, count) = self.range(part, length);
+        let head = self.head(part);
+        if count > 0 {
+            sink.chunk(lane, &packet.bytes()[head..head + count]);
         }
     }
 
-    /// Puts the next part of `message` into `packet`; past the end it changes nothing.
+    /// The length that the first packet tells, with [`REFERENCE`](rpc_types::stream::REFERENCE) if
+    /// the message does not follow.
     #[inline(always)]
-    pub fn put(&self, message: &[u8], packet: &mut Packet) {
-        if self.first {
-            packet.words[0] = message.len() as u64;
-        }
-        let count = self.count(message.len() as u64);
-        if count > 0 {
-            let start = self.position as usize;
-            packet.bytes_mut()[self.head()..][..count]
-                .copy_from_slice(&message[start..start + count]);
-        }
-    }
-
-    /// Takes the next part of the message on `lane` out of `packet`. `length` is the message's
-    /// length, learned from the first packet. `false` if the sink refuses it.
-    #[inline(always)]
-    pub fn take(&self, lane: u32, length: &mut u64, packet: &Packet, sink: &mut impl Sink) -> bool {
-        if self.first {
-            *length = packet.words[0];
-            if !sink.begin(lane, *length) {
-                *length = 0;
-                return false;
-            }
-        }
-        let count = self.count(*length);
-        if count > 0 {
-            sink.chunk(lane, &packet.bytes()[self.head()..][..count]);
-        }
-        true
+    pub const fn length(packet: &Packet) -> u64 {
+        packet.words[0]
     }
 }
 
@@ -96,6 +146,18 @@ pub trait Sink {
 
     /// The next bytes of the message on `lane`: never more than announced in all.
     fn chunk(&mut self, lane: u32, bytes: &[u8]);
+
+    /// Where the message on `lane`, which has begun, may be put as a whole, as far as there is room;
+    /// `None` if it is to come in chunks.
+    fn room(&mut self, lane: u32) -> Option<&mut [u8]> {
+        let _ = lane;
+        None
+    }
+
+    /// The first `bytes` bytes of the message were put into [`room`](Self::room); no others come.
+    fn filled(&mut self, lane: u32, bytes: usize) {
+        let _ = (lane, bytes);
+    }
 }
 
 /// The first bytes of one lane's message, as many as fit into a slice.
@@ -135,6 +197,16 @@ impl Sink for Prefix<'_> {
         let count = bytes.len().min(room.len());
         room[..count].copy_from_slice(&bytes[..count]);
         self.received += bytes.len();
+    }
+
+    #[inline(always)]
+    fn room(&mut self, _: u32) -> Option<&mut [u8]> {
+        Some(self.buffer)
+    }
+
+    #[inline(always)]
+    fn filled(&mut self, _: u32, bytes: usize) {
+        self.received = bytes;
     }
 }
 

@@ -41,6 +41,19 @@ pub trait Warp: Clone {
     /// Called in a wait for the `polls`-th time, from 1.
     fn pause(&self, polls: u32);
 
+    /// Called when no port was found for the `attempts`-th time, from 1.
+    #[inline(always)]
+    fn back_off(&self, attempts: u32) {
+        self.pause(attempts);
+    }
+
+    /// The device address of `bytes` where the host can copy them from and to.
+    #[inline(always)]
+    fn global_address(&self, bytes: &[u8]) -> Option<u64> {
+        let _ = bytes;
+        None
+    }
+
     /// Where this warp's search for a port starts: different for warps that run at once, low where
     /// few run.
     fn port_hint(&self) -> u32;
@@ -100,6 +113,10 @@ impl Warp for HostWarp {
 
     fn pause(&self, polls: u32) {
         host_pause(polls);
+    }
+
+    fn global_address(&self, bytes: &[u8]) -> Option<u64> {
+        Some(bytes.as_ptr() as u64)
     }
 
     fn port_hint(&self) -> u32 {

@@ -10,9 +10,12 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use rpc_bitmap::Memory as _;
 use rpc_port::procedure::{Echo, Increment, Noop};
-use rpc_port::stream::Prefix;
-use rpc_port::{DynamicPort, Error, Process, TeamWarp, Transport, Warp};
-use rpc_types::{Geometry, Opcode, Status};
+use rpc_port::stream::{Lengths, Prefix};
+use rpc_port::transport::LineOf;
+use rpc_port::{
+    Compact, DynamicPort, Error, Line, Procedure, Process, Sink, TeamWarp, Transport, Warp,
+};
+use rpc_types::{Opcode, Status};
 
 /// Answers increments and echoes, counts no-ops, refuses the rest.
 fn serve<P>(mut port: DynamicPort<P>, noops: &AtomicU64) -> Result<(), Error>
@@ -324,51 +327,119 @@ fn hostile_memory<T: Transport<Shared = Memory> + Send + Sync>() {
                 let mut lengths = 0;
                 port.recv(64, |lane, packet| {
                     lengths ^= packet.words[0];
-                    let mut length = 0;
-                    let cursor = rpc_port::stream::Cursor::new(T::KIND.payload());
-                    cursor.take(lane, &mut length, packet, &mut sink);
+                    sink.begin(lane, packet.words[0]);
                 })
                 .unwrap();
+                // Whatever it announces, and however often it begins anew.
+                let cursor = port.cursor();
+                let mut all = rpc_port::stream::AllLengths::ZERO;
+                port.end_recv_part(&cursor, &mut all, &mut sink);
             }
         }
     }
 }
 
-/// The last parity before and the first after the sequence number wraps.
+/// From before the sequence numbers start again to behind that: lanes that took part long ago, or
+/// never, are not taken for present.
 fn wrap_around<T: Transport<Shared = Memory> + Send + Sync>() {
     let noops = AtomicU64::new(0);
-    let link = Link::<T>::new(1, 1);
-    let start = 0xFFFF_FFF0_u64;
+    let link = Link::<T>::new(1, 4);
+    let start = 0xFFFF_FF00_u64;
     let geometry = *link.transport.geometry();
-    link.private.store64(geometry.states(), start);
+    link.private.store64(geometry.state(0), start);
+    let warps = TeamWarp::team(4, 0);
+    let mut random = 1_u32;
     link.serve(
         |port| serve(port, &noops),
         || {
-            for i in 0..100 {
-                assert_eq!(link.client(0).call::<Increment>(&i), Ok(i + 1));
+            for i in 0..300_u64 {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                // Lane 3 comes for the first time after the numbers have started again.
+                let lanes = if i < 260 { 3 } else { 4 };
+                let mask = u64::from(random >> 16) % ((1 << lanes) - 1) + 1;
+                thread::scope(|scope| {
+                    for warp in warps.iter().filter(|warp| mask >> warp.lane() & 1 == 1) {
+                        warp.converge(mask);
+                        let client = link.lane(warp.clone());
+                        scope.spawn(move || {
+                            let value = i << 8 | u64::from(client.warp().lane());
+                            assert_eq!(client.call::<Increment>(&value), Ok(value + 1));
+                        });
+                    }
+                });
             }
         },
     );
+    // 300 calls, after the last number comes 2.
     assert_eq!(
-        link.private.load64(geometry.states()),
-        (start + 100) & 0xFFFF_FFFF
+        link.private.load64(geometry.state(0)),
+        (start + 302) & 0xFFFF_FFFF
     );
-    assert_eq!(Geometry::new(T::KIND, 1, 1), Some(geometry));
+}
+
+/// One port for call after call, of any kind, and then for others.
+fn kept<T: Transport<Shared = Memory> + Send + Sync>() {
+    let noops = AtomicU64::new(0);
+    let link = Link::<T>::new(1, 2);
+    link.serve(
+        |port| serve(port, &noops),
+        || {
+            for _ in 0..3 {
+                thread::scope(|scope| {
+                    for warp in TeamWarp::team(2, 0) {
+                        let client = link.lane(warp);
+                        scope.spawn(move || {
+                            let mut kept = client.keep().unwrap();
+                            assert_eq!(kept.mask(), 3);
+                            for i in 0..50 {
+                                assert_eq!(kept.call::<Increment>(&i), Ok(i + 1));
+                            }
+                            let refused = Err(Error::Status(Status::UNHANDLED));
+                            assert_eq!(kept.call::<Unknown>(&1), refused);
+                            let mut back = [0; 300];
+                            let mut sink = Prefix::new(&mut back);
+                            kept.exchange::<Echo>(&[7; 300], &mut sink).unwrap();
+                            assert_eq!(back, [7; 300]);
+                            assert_eq!(kept.call::<Increment>(&1), Ok(2));
+                        });
+                    }
+                });
+            }
+            // Kept, and not used.
+            drop(link.client(0).keep().unwrap());
+            assert_eq!(link.client(0).call::<Increment>(&1), Ok(2));
+        },
+    );
+}
+
+/// A call that orders memory, with an opcode that nobody handles.
+struct Unknown;
+
+impl Procedure for Unknown {
+    const OPCODE: Opcode = Opcode(0x1234_5678);
+    const NAME: &'static str = "unknown";
+    type Request = u64;
+    type Reply = u64;
+    const ORDERS_MEMORY: bool = true;
 }
 
 macro_rules! suite {
     ($($name:ident),*; $layout:ident as $module:ident) => {
         mod $module {
             $(#[test] fn $name() {
-                super::$name::<rpc_port::$layout<super::Memory>>();
+                super::$name::<super::$layout<super::Memory>>();
             })*
         }
     };
     ($layout:ident as $module:ident) => {
         suite!(increments, streams, unknown_opcodes, mixed_opcodes, divergent_close, stop, reserved_port,
-            in_flight, nothing_sent, hostile_memory, wrap_around; $layout as $module);
+            in_flight, nothing_sent, hostile_memory, wrap_around, kept; $layout as $module);
     };
 }
 
+/// `Line` where 16 bytes are not read in one access.
+type Plain<M> = LineOf<M, false>;
+
 suite!(Line as line);
+suite!(Plain as plain);
 suite!(Compact as compact);

@@ -3,7 +3,9 @@
 mod common;
 
 use common::{Link, Memory};
+use rpc_bitmap::Memory as _;
 use rpc_port::{Compact, DynamicPort, Error, Line, Opened, Process, Transport};
+use rpc_types::layout::request;
 use rpc_types::{Opcode, Status};
 
 /// What one side does next, as the other mirrors it.
@@ -154,32 +156,29 @@ fn a_server_cannot_leak_a_port() {
 fn one_flag_each<T: Transport<Shared = Memory>>() {
     let link = Link::<T>::new(1, 1);
     let (client, server) = (link.client(0), link.server());
-    let owner = |expected: &str| {
-        let client_outbox = link.transport.poll_request(0);
-        let server_outbox = link.transport.poll_reply(0).parity;
-        assert_eq!(link.transport.outbox(0), server_outbox);
-        let found = if client_outbox == server_outbox {
-            "client"
-        } else {
-            "server"
-        };
+    let mut sent = 0;
+    let owner = |sent: u32, expected: &str| {
+        // The client's number has come back, or not.
+        let answered = link.transport.poll_reply(0, 0, sent).is_some();
+        let found = if answered { "client" } else { "server" };
         assert_eq!(found, expected);
         assert_eq!(server.is_waiting(0), expected == "server");
     };
     for _ in 0..3 {
-        owner("client");
+        owner(sent, "client");
         let mut device = client.try_open(Opcode::NOOP).unwrap().dynamic();
-        owner("client");
+        owner(sent, "client");
         send(&mut device, 1);
-        owner("server");
+        sent += 1;
+        owner(sent, "server");
         let mut host = server.try_open(0).unwrap().dynamic();
-        owner("server");
+        owner(sent, "server");
         send(&mut host, 2);
-        owner("client");
+        owner(sent, "client");
         device.begin_recv().unwrap();
         receive(&mut device).unwrap();
         drop((host, device));
-        owner("client");
+        owner(sent, "client");
     }
 }
 
@@ -216,6 +215,58 @@ fn the_typestate_opens_where_the_last_call_ended() {
             }
         }
     }
+}
+
+/// The words of a request come in any order: it is taken when all of them are there.
+#[test]
+fn a_request_is_whole_or_not_there() {
+    let link = Link::<Line<Memory>>::new(1, 3);
+    let (shared, server) = (link.transport.shared(), link.server());
+    let geometry = *link.transport.geometry();
+    let meta = request::meta(0x8000, request::OPENING | request::BY_LANE, 8);
+    let lane = |lane, sequence: u64, value| {
+        shared.store128(geometry.request_word(0, lane), [sequence, value]);
+    };
+    lane(1, 1, 10);
+    assert!(server.try_open(0).is_none(), "no header");
+    shared.store128(geometry.request(0), [u64::from(meta) << 32 | 1, 0b110]);
+    assert!(server.is_waiting(0));
+    assert!(server.try_open(0).is_none(), "one lane is missing");
+    assert_eq!(server.request(0), None);
+    lane(2, 7, 0);
+    assert!(server.try_open(0).is_none(), "that one is of another call");
+    lane(2, 1, 20);
+    let mut values = Vec::new();
+    let mut port = server.try_open(0).expect("all is there").dynamic();
+    assert_eq!(
+        (port.opcode(), port.mask()),
+        (Opcode::TEST_INCREMENT, 0b110)
+    );
+    let take = |lane, packet: &mut rpc_types::Packet| {
+        values.push((lane, packet.words[0]));
+        packet.words[0] += 1;
+    };
+    port.recv_and_send(8, take).unwrap();
+    assert_eq!(values, [(1, 10), (2, 20)]);
+}
+
+/// Two messages filled under one number: the last one counts, on both sides.
+#[test]
+fn a_port_filled_twice_sends_the_last() {
+    let link = Link::<Line<Memory>>::new(1, 1);
+    let (client, server) = (link.client(0), link.server());
+    let Some(Opened::Even(port)) = client.try_open(Opcode::NOOP) else {
+        panic!("the first call is at an even number");
+    };
+    let set = |value: u64| move |_: u32, packet: &mut rpc_types::Packet| packet.words[0] = value;
+    let port = port.fill(64, set(1)).fill(8, set(2)).fill(8, set(3)).post();
+    let Some(Opened::Even(host)) = server.try_open(0) else {
+        panic!("and so is its request");
+    };
+    let host = host.take(8, |_, packet| assert_eq!(packet.words[0], 3));
+    drop(host.fill(8, set(4)).fill(64, set(5)).post());
+    let check = |_: u32, packet: &rpc_types::Packet| assert_eq!(packet.words[0], 5);
+    drop(port.wait().unwrap().take(8, check));
 }
 
 /// A client that gives a call up half-way and begins another: the server learns of it.

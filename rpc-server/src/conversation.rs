@@ -7,8 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 
 use bytemuck::Pod;
-use rpc_port::stream::Cursor;
-use rpc_types::packet::MAX_LANES;
+use rpc_port::stream::{AllLengths, Lengths};
 use rpc_types::{Opcode, Packet, Status};
 
 use crate::exchange::{Exchange, Open};
@@ -185,21 +184,18 @@ impl Conversation {
     pub async fn recv_n_max(&mut self, max: u64) -> Result<Messages, Failure> {
         let max = max.min(self.context.max_message);
         let mut sink = Growing::new(self.mask, self.context.budget.reserve(), max);
-        let payload = self.open()?.port.payload();
-        let mut cursor = Cursor::new(payload);
-        let mut lengths = [0; MAX_LANES as usize];
+        let mut cursor = self.open()?.port.cursor();
+        let mut lengths = AllLengths::ZERO;
         loop {
             self.open()?.port.begin_recv()?;
             self.own().await?;
-            let mut accepted = true;
-            self.open()?.port.end_recv(payload, &mut |lane, packet| {
-                accepted &= cursor.take(lane, &mut lengths[lane as usize], packet, &mut sink);
-            });
+            let port = &mut self.open()?.port;
+            let accepted = port.end_recv_part(&cursor, &mut lengths, &mut sink);
             if !accepted || sink.is_full() {
                 return Err(Status::TOO_LONG.into());
             }
             cursor.advance();
-            if !lanes(self.mask).any(|lane| cursor.more(lengths[lane as usize])) {
+            if !lanes(self.mask).any(|lane| cursor.more(*lengths.of(lane))) {
                 break;
             }
         }
@@ -216,13 +212,10 @@ impl Conversation {
         &mut self,
         message: impl Fn(u32) -> &'m [u8] + Send,
     ) -> Result<(), Failure> {
-        let payload = self.open()?.port.payload();
-        let mut cursor = Cursor::new(payload);
+        let mut cursor = self.open()?.port.cursor();
         loop {
             self.own().await?;
-            self.open()?.port.end_send(payload, &mut |lane, packet| {
-                cursor.put(message(lane), packet);
-            });
+            self.open()?.port.end_send_part(&cursor, &message);
             cursor.advance();
             if !lanes(self.mask).any(|lane| cursor.more(message(lane).len() as u64)) {
                 break;

@@ -1,7 +1,8 @@
 //! A server's port without its layout, so that handlers do not depend on it.
 
 use rpc_port::server::ServerSlot;
-use rpc_port::{DynamicPort, Error, Process};
+use rpc_port::stream::{AllLengths, Cursor};
+use rpc_port::{DynamicPort, Error, Process, Sink};
 use rpc_types::{Packet, Status};
 
 /// The pieces of a server's [`DynamicPort`] that never block.
@@ -11,13 +12,21 @@ pub(crate) trait RawPort: Send + Sync {
     fn begin_recv(&mut self) -> Result<(), Error>;
     fn end_recv(&mut self, bytes: usize, f: &mut dyn FnMut(u32, &Packet));
     fn end_send(&mut self, bytes: usize, f: &mut dyn FnMut(u32, &mut Packet));
+    fn cursor(&self) -> Cursor;
+    fn end_recv_part(
+        &mut self,
+        cursor: &Cursor,
+        lengths: &mut AllLengths,
+        sink: &mut dyn Sink,
+    ) -> bool;
+    fn end_send_part<'m>(&mut self, cursor: &Cursor, message: &dyn Fn(u32) -> &'m [u8]);
     /// Tells the client `status`, or gives the port back if that cannot be done yet.
     fn end(self: Box<Self>, status: Status) -> Result<(), Box<dyn RawPort>>;
 }
 
 impl<P> RawPort for DynamicPort<P>
 where
-    P: Process<Slot = ServerSlot> + Send + Sync + 'static,
+    P: Process<Slot = ServerSlot, Lengths = AllLengths> + Send + Sync + 'static,
 {
     fn payload(&self) -> usize {
         Self::payload(self)
@@ -37,6 +46,23 @@ where
 
     fn end_send(&mut self, bytes: usize, f: &mut dyn FnMut(u32, &mut Packet)) {
         Self::end_send(self, bytes, f);
+    }
+
+    fn cursor(&self) -> Cursor {
+        Self::cursor(self)
+    }
+
+    fn end_recv_part(
+        &mut self,
+        cursor: &Cursor,
+        lengths: &mut AllLengths,
+        sink: &mut dyn Sink,
+    ) -> bool {
+        Self::end_recv_part(self, cursor, lengths, sink)
+    }
+
+    fn end_send_part<'m>(&mut self, cursor: &Cursor, message: &dyn Fn(u32) -> &'m [u8]) {
+        Self::end_send_part(self, cursor, message);
     }
 
     fn end(self: Box<Self>, status: Status) -> Result<(), Box<dyn RawPort>> {

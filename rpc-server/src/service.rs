@@ -40,25 +40,14 @@ pub struct Service {
 
 /// A transport's mailboxes, whatever its layout.
 trait View: Send + Sync {
-    fn is_waiting(&self, port: u32) -> bool;
-    fn request(&self, port: u32) -> (Opcode, u64);
+    fn request(&self, port: u32) -> Option<(Opcode, u64)>;
     fn stop(&self);
     fn ports(&self) -> u32;
 }
 
 impl<T: Transport + Send + Sync> View for Server<T, Heap<Device>> {
-    fn is_waiting(&self, port: u32) -> bool {
-        Self::is_waiting(self, port)
-    }
-
-    fn request(&self, port: u32) -> (Opcode, u64) {
-        // Acquire: pairs with the client's `publish_request`, whose flag `is_waiting` has seen.
-        self.transport().acquire();
-        let header = self.transport().header(port);
-        (
-            header.opcode,
-            header.mask & u64::MAX >> (64 - self.transport().geometry().lanes),
-        )
+    fn request(&self, port: u32) -> Option<(Opcode, u64)> {
+        Self::request(self, port)
     }
 
     fn stop(&self) {
@@ -140,7 +129,7 @@ impl Service {
             .pollers
             .clamp(1, MAX_POLLERS)
             .min(poller::groups(ports) as usize);
-        let locks = Heap::<Device>::new(Server::<T, Heap<Device>>::locks_size(&transport));
+        let locks = Heap::<Device>::new(Server::<T, Heap<Device>>::memory_size(&transport));
         let server = Server::new(transport, locks);
         let shared = Shared::new(table.freeze(), memory, options, ports, pollers);
         let mut service = Self {
@@ -203,11 +192,9 @@ impl Service {
                         let current = running.iter().find(|(own, ..)| *own == port);
                         if let Some(&(_, opcode, mask)) = current {
                             (ExchangeState::InHandler, opcode, mask)
-                        } else if self.device.is_waiting(port) {
-                            let (opcode, mask) = self.device.request(port);
-                            (ExchangeState::Waiting, opcode, mask)
                         } else {
-                            return None;
+                            let (opcode, mask) = self.device.request(port)?;
+                            (ExchangeState::Waiting, opcode, mask)
                         }
                     }
                 };

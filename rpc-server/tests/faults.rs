@@ -10,7 +10,7 @@ use rpc_port::procedure::{Echo, Increment};
 use rpc_port::{Error, Line, Procedure, Transport};
 use rpc_server::{End, ExchangeState, Failure, Flow, Stream};
 use rpc_types::layout::request;
-use rpc_types::{Geometry, LayoutKind, Opcode, Status};
+use rpc_types::{Opcode, Status};
 
 on_both_layouts!(
     unknown_opcodes,
@@ -220,11 +220,12 @@ fn too_much_in_flight<T: Layout>() {
     // One client holds most of it, half-way through its message.
     let mut held = clients[0].open(Opcode::TEST_STREAM).unwrap().dynamic();
     held.send(64, |_, packet| packet.set(&2500_u64)).unwrap();
-    for _ in 0..40 {
+    let each = held.cursor().parts(2500) * held.payload();
+    for _ in 0..2450 / each {
         held.recv(0, |_, _| ()).unwrap();
         held.send(64, |_, _| ()).unwrap();
     }
-    // Up to here the server has taken 2,400 bytes and more.
+    // Up to here the server has taken 2,200 bytes and more.
     eventually("the wait for the rest", || {
         rig.service
             .open_exchanges()
@@ -271,34 +272,30 @@ fn garbage<T: Layout>() {
 
 type HeapLine = Line<rpc_bitmap::Heap<System>>;
 
-fn line_field(port: u32, field: usize) -> usize {
-    let geometry = Geometry::new(LayoutKind::Line, 8, 4).unwrap();
-    geometry.requests() + port as usize * 64 + field
-}
-
 /// Headers whose masks name no lane, or lanes that do not exist.
 #[test]
 fn masks_that_mean_nothing() {
     let rig = Plan::new(8).start::<HeapLine>();
     let shared = rig.transport.shared();
+    let geometry = *rig.transport.geometry();
+    let meta = request::meta(0x8000, request::OPENING | request::BY_LANE, 8);
     for (port, mask, lanes) in [(0, 0_u64, 0), (1, !0xF, 0), (2, u64::MAX, 4)] {
-        shared.store32(line_field(port, request::OPCODE), Opcode::TEST_INCREMENT.0);
-        shared.store64(line_field(port, request::MASK), mask);
-        shared.store32(line_field(port, request::OPENED), 1);
-        shared.release_fence();
-        shared.store32(line_field(port, request::SEQUENCE), 1);
-        eventually("an answer", || rig.transport.poll_reply(port).parity);
-        let status = rig
-            .transport
-            .reply_status(port, rig.transport.poll_reply(port));
-        assert_eq!(
-            status,
-            if lanes == 0 {
-                Status::INVALID
-            } else {
-                Status::SUCCESS
-            }
-        );
+        for lane in 0..4 {
+            shared.store128(geometry.request_word(port, lane), [1, u64::from(lane)]);
+        }
+        shared.store128(geometry.request(port), [u64::from(meta) << 32 | 1, mask]);
+        let before = u64::from(port);
+        eventually("an end", || {
+            rig.service.counters().total().calls == before + 1
+        });
+        if lanes > 0 {
+            eventually("an answer", || {
+                rig.transport.poll_reply(port, 3, 1).is_some()
+            });
+            let reply = rig.transport.poll_reply(port, 3, 1).unwrap();
+            assert_eq!(reply.status, Some(Status::SUCCESS));
+            assert_eq!(reply.word, 4);
+        }
     }
     let _ = rig.service.drain(SECOND);
     let counters = rig.service.counters();

@@ -7,7 +7,7 @@ pub const CLIENT_SYMBOL: &str = "__gpurpc_client";
 /// First bytes of the descriptor.
 pub const MAGIC: [u8; 8] = *b"gpurpc\0\0";
 /// The version of the image ABI that this crate describes.
-pub const ABI_VERSION: u32 = 1;
+pub const ABI_VERSION: u32 = 2;
 
 /// Kernel names: first (1x1), on the user's grid, last (1x1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,17 +50,25 @@ pub struct ClientDescriptor {
     pub ports: u32,
     /// Set by the host: lanes of a warp.
     pub lanes: u32,
-    /// Must be zero.
-    pub reserved: u32,
+    /// Set by the host: messages from this length on that lie in memory which the host can copy
+    /// travel as their address; 0 for none.
+    pub bulk: u32,
     /// Set by the host: device address of the shared region.
     pub shared: u64,
     /// Set by the host: device address of the private region.
     pub private: u64,
+    /// [`NEEDS_WORDS`](Self::NEEDS_WORDS) or 0; the host adds [`WORDS`](Self::WORDS) or 0.
+    pub flags: u32,
     /// Must be zero.
-    pub reserved2: [u64; 2],
+    pub reserved: [u32; 3],
 }
 
 impl ClientDescriptor {
+    /// The host reads and writes 16 aligned bytes in one access.
+    pub const WORDS: u32 = 1;
+    /// The image does not work with a host that has no [`WORDS`](Self::WORDS).
+    pub const NEEDS_WORDS: u32 = 2;
+
     /// The descriptor an image starts with.
     pub const fn new(layout: crate::LayoutKind, wished_ports: u32) -> Self {
         Self {
@@ -70,11 +78,21 @@ impl ClientDescriptor {
             wished_ports,
             ports: 0,
             lanes: 0,
-            reserved: 0,
+            bulk: 0,
             shared: 0,
             private: 0,
-            reserved2: [0; 2],
+            flags: 0,
+            reserved: [0; 3],
         }
+    }
+
+    /// The descriptor of an image that only works with 16-byte words, or `self` if not `needs`.
+    #[must_use]
+    pub const fn needs_words(mut self, needs: bool) -> Self {
+        if needs {
+            self.flags |= Self::NEEDS_WORDS;
+        }
+        self
     }
 }
 
@@ -100,8 +118,10 @@ const _: () = {
     assert!(offset_of!(ClientDescriptor, wished_ports) == 16);
     assert!(offset_of!(ClientDescriptor, ports) == 20);
     assert!(offset_of!(ClientDescriptor, lanes) == 24);
+    assert!(offset_of!(ClientDescriptor, bulk) == 28);
     assert!(offset_of!(ClientDescriptor, shared) == 32);
     assert!(offset_of!(ClientDescriptor, private) == 40);
+    assert!(offset_of!(ClientDescriptor, flags) == 48);
     assert!(size_of::<CpuThread>() == 48 && align_of::<CpuThread>() == 4);
     assert!(offset_of!(CpuThread, thread) == 12);
     assert!(offset_of!(CpuThread, blocks) == 24);

@@ -8,11 +8,19 @@
 
 /// A page: the alignment of the arrays in the shared region.
 pub const PAGE: usize = 4096;
-/// Bytes between two ports' request lines in [`LayoutKind::Line`].
-pub const REQUEST_STRIDE: usize = 64;
-/// Bytes between two ports' reply words in [`LayoutKind::Line`]: closer, replies of different
-/// ports share what the GPU fetches in one read, and each waits for the other's.
+/// Bytes of a word in [`LayoutKind::Line`] that is read and written in one access: its flag comes
+/// with what it carries.
+pub const WORD: usize = 16;
+/// Request blocks of [`LayoutKind::Line`] start on a line of this size, which holds the header and
+/// the first lanes.
+pub const LINE: usize = 64;
+/// Reply blocks of different ports are at least so far apart: closer, replies of different ports
+/// share what the GPU fetches in one read, and each waits for the other's.
 pub const REPLY_STRIDE: usize = 32;
+/// Ports whose client sets the same summary word.
+pub const SUMMARY_PORTS: u32 = 64;
+/// Bytes between two summary words: a line each.
+pub const SUMMARY_STRIDE: usize = 64;
 /// Most ordinary ports a client can have.
 pub const MAX_PORTS: u32 = 1 << 16;
 
@@ -22,7 +30,7 @@ pub const MAX_PORTS: u32 = 1 << 16;
 pub enum LayoutKind {
     /// One mailbox bit per port, opcodes in the packets: the smallest.
     Compact = 1,
-    /// A line per request, reply words apart: the default, made for PCIe.
+    /// Words that carry their flag with them, reply blocks apart: the default, made for PCIe.
     Line = 2,
 }
 
@@ -53,17 +61,87 @@ impl LayoutKind {
     }
 }
 
-/// Offsets within a [`LayoutKind::Line`] request line.
+/// The words of a [`LayoutKind::Line`] request block.
+///
+/// First the header word: {sequence `u32`, [`meta`](request::meta) `u32`, lanes that take part
+/// `u64`}. Then the opcode's word, then a word for each lane: {sequence `u32`, 0 `u32`, message
+/// `u64`}, which is there only if the header says that the message is in words.
 pub mod request {
-    /// The client's sequence number, `u32`: its parity is the client's outbox.
-    pub const SEQUENCE: usize = 0;
-    /// The opcode, `u32`, written before the first hand-over.
-    pub const OPCODE: usize = 4;
-    /// The lanes that take part, `u64`, written before the first hand-over.
-    pub const MASK: usize = 8;
-    /// The sequence number that opened the conversation, `u32`: tells the server when a client
-    /// has given up a conversation half-way and begun another.
-    pub const OPENED: usize = 16;
+    use super::WORD;
+
+    /// The whole opcode, `u32`, for one that has no 16-bit form.
+    pub const OPCODE: usize = WORD;
+    /// The word of lane 0.
+    pub const LANES: usize = 2 * WORD;
+
+    /// This message begins a conversation.
+    pub const OPENING: u32 = 1 << 8;
+    /// The message is in the packets, else in the lanes' words; one without bytes is nowhere.
+    pub const IN_PACKETS: u32 = 1 << 9;
+    /// Each lane looks at its own reply word, and reads it in one access. Without this flag only the
+    /// lowest lane looks, at the first 8 bytes of its word, and the reply's message is in packets.
+    pub const BY_LANE: u32 = 1 << 10;
+    /// The opcode has no 16-bit form and is in its word.
+    pub const LONG_OPCODE: u32 = 1 << 11;
+
+    /// The header's second `u32`: 16-bit opcode, flags, bytes of each lane's message (at most 64).
+    #[must_use]
+    #[inline(always)]
+    pub const fn meta(opcode: u16, flags: u32, bytes: usize) -> u32 {
+        (opcode as u32) << 16 | flags | bytes as u32
+    }
+
+    /// The 16-bit opcode in a header's second word.
+    #[must_use]
+    #[inline(always)]
+    pub const fn opcode(meta: u32) -> u16 {
+        (meta >> 16) as u16
+    }
+
+    /// The bytes of each lane's message in a header's second word.
+    #[must_use]
+    #[inline(always)]
+    pub const fn bytes(meta: u32) -> usize {
+        (meta & 0xFF) as usize
+    }
+}
+
+/// The words of a [`LayoutKind::Line`] reply block, one for each lane: {sequence `u32`,
+/// [`meta`](reply::meta) `u32`, message `u64`}. The sequence number is that of the request.
+pub mod reply {
+    /// The message is in the packets, else in the word.
+    pub const IN_PACKETS: u32 = 1 << 31;
+    /// The largest status that a word has room for.
+    pub const MAX_STATUS: u32 = (1 << 24) - 1;
+
+    /// A reply word's second `u32`: flags, bytes of the message (at most 64), status.
+    #[must_use]
+    #[inline(always)]
+    pub const fn meta(status: u32, flags: u32, bytes: usize) -> u32 {
+        flags | (bytes as u32) << 24 | status
+    }
+
+    /// The status in a reply word's second `u32`.
+    #[must_use]
+    #[inline(always)]
+    pub const fn status(meta: u32) -> u32 {
+        meta & MAX_STATUS
+    }
+}
+
+/// The sequence number after `sequence`.
+///
+/// 0 comes only once, at the start: a word that was never written matches no request. And when the
+/// numbers start again, the side that writes a block clears its lanes' words first. So a lane's word
+/// that carries the number of a message was written for that message.
+#[must_use]
+#[inline(always)]
+pub const fn next_sequence(sequence: u32) -> u32 {
+    if sequence == u32::MAX {
+        2
+    } else {
+        sequence + 1
+    }
 }
 
 /// Sizes and offsets for one layout, number of ports and number of lanes.
@@ -77,12 +155,19 @@ pub struct Geometry {
     pub lanes: u32,
 }
 
+/// In a port's state: a warp holds it.
+pub const LOCKED: u64 = 1 << 32;
+/// In a port's state: its last call was asynchronous, the server may still own it.
+pub const IN_FLIGHT: u64 = 1 << 33;
+
+#[inline(always)]
 const fn pages(bytes: usize) -> usize {
     bytes.next_multiple_of(PAGE)
 }
 
 impl Geometry {
     /// The geometry, or `None` unless there are 1 to [`MAX_PORTS`] ports and 1 to 64 lanes.
+    #[inline(always)]
     pub const fn new(layout: LayoutKind, ports: u32, lanes: u32) -> Option<Self> {
         if ports == 0 || ports > MAX_PORTS || lanes == 0 || lanes > crate::packet::MAX_LANES {
             return None;
@@ -95,19 +180,23 @@ impl Geometry {
     }
 
     /// All ports, the panic handler's included.
+    #[inline(always)]
     pub const fn total_ports(&self) -> u32 {
         self.ports + 1
     }
 
     /// The port of the panic handler.
+    #[inline(always)]
     pub const fn panic_port(&self) -> u32 {
         self.ports
     }
 
+    #[inline(always)]
     const fn total(&self) -> usize {
         self.total_ports() as usize
     }
 
+    #[inline(always)]
     const fn bitmap_bytes(&self) -> usize {
         self.total().div_ceil(32) * 4
     }
@@ -117,51 +206,108 @@ impl Geometry {
     /// The stop word, `u32`: nonzero once the host has told the device to end.
     pub const STOP: usize = 0;
 
-    /// The client's mailboxes: request lines, or bits in `u32` words.
-    pub const fn requests(&self) -> usize {
+    /// Words that the client changes when it hands over a port of theirs, `u32`,
+    /// [`SUMMARY_STRIDE`] apart: a server that sleeps looks at these.
+    #[inline(always)]
+    pub const fn summaries(&self) -> usize {
         PAGE
     }
 
+    /// Where the summary word of `port` lies.
+    #[inline(always)]
+    pub const fn summary(&self, port: u32) -> usize {
+        self.summaries() + (port / SUMMARY_PORTS) as usize * SUMMARY_STRIDE
+    }
+
+    /// How many summary words there are.
+    #[inline(always)]
+    pub const fn summary_words(&self) -> u32 {
+        self.total_ports().div_ceil(SUMMARY_PORTS)
+    }
+
+    /// The client's mailboxes: request blocks, or bits in `u32` words.
+    #[inline(always)]
+    pub const fn requests(&self) -> usize {
+        self.summaries() + pages(self.summary_words() as usize * SUMMARY_STRIDE)
+    }
+
+    /// [`LayoutKind::Line`]: bytes between two ports' request blocks.
+    #[inline(always)]
+    pub const fn request_stride(&self) -> usize {
+        (request::LANES + self.lanes as usize * WORD).next_multiple_of(LINE)
+    }
+
+    /// [`LayoutKind::Line`]: where the request block of `port` starts.
+    #[inline(always)]
+    pub const fn request(&self, port: u32) -> usize {
+        self.requests() + port as usize * self.request_stride()
+    }
+
+    /// [`LayoutKind::Line`]: where the request word of `lane` of `port` lies.
+    #[inline(always)]
+    pub const fn request_word(&self, port: u32, lane: u32) -> usize {
+        self.request(port) + request::LANES + lane as usize * WORD
+    }
+
+    /// [`LayoutKind::Line`]: bytes between two ports' reply blocks.
+    #[inline(always)]
+    pub const fn reply_stride(&self) -> usize {
+        (self.lanes as usize * WORD).next_multiple_of(REPLY_STRIDE)
+    }
+
+    /// [`LayoutKind::Line`]: where the reply word of `lane` of `port` lies.
+    #[inline(always)]
+    pub const fn reply_word(&self, port: u32, lane: u32) -> usize {
+        self.replies() + port as usize * self.reply_stride() + lane as usize * WORD
+    }
+
     /// [`LayoutKind::Compact`]: the mask of each port, `u64` each, written by the client.
+    #[inline(always)]
     pub const fn masks(&self) -> usize {
         self.requests() + self.bitmap_bytes().next_multiple_of(64)
     }
 
     /// [`LayoutKind::Compact`]: the sequence number that opened the conversation of each port, `u32`
-    /// each, written by the client; as [`request::OPENED`] in [`LayoutKind::Line`].
+    /// each, written by the client: tells the server when a client has given up a conversation
+    /// half-way and begun another.
+    #[inline(always)]
     pub const fn openings(&self) -> usize {
         self.masks() + self.total() * 8
     }
 
-    /// The server's mailboxes: reply words (`u64`: sequence number, then status), or bits in
-    /// `u32` words.
+    /// The server's mailboxes: reply blocks, or bits in `u32` words.
+    #[inline(always)]
     pub const fn replies(&self) -> usize {
         match self.layout {
-            LayoutKind::Line => self.requests() + pages(self.total() * REQUEST_STRIDE),
+            LayoutKind::Line => self.requests() + pages(self.total() * self.request_stride()),
             LayoutKind::Compact => pages(self.openings() + self.total() * 4),
         }
     }
 
     /// [`LayoutKind::Compact`]: the status of each port, `u32` each, written by the server.
+    #[inline(always)]
     pub const fn statuses(&self) -> usize {
         self.replies() + self.bitmap_bytes().next_multiple_of(64)
     }
 
     /// The packets: `[port][lane]`, 64 bytes each.
+    #[inline(always)]
     pub const fn packets(&self) -> usize {
         match self.layout {
-            LayoutKind::Line => self.replies() + pages(self.total() * REPLY_STRIDE),
+            LayoutKind::Line => self.replies() + pages(self.total() * self.reply_stride()),
             LayoutKind::Compact => pages(self.statuses() + self.total() * 4),
         }
     }
 
     /// Where the packet of `lane` of `port` lies.
+    #[inline(always)]
     pub const fn packet(&self, port: u32, lane: u32) -> usize {
         self.packets()
             + (port as usize * self.lanes as usize + lane as usize) * crate::packet::PACKET_SIZE
     }
 
     /// Bytes of the shared region.
+    #[inline(always)]
     pub const fn shared_size(&self) -> usize {
         pages(self.packet(self.total_ports(), 0))
     }
@@ -173,30 +319,40 @@ impl Geometry {
     /// Which thread is reporting a panic, `u64`: 0 for none.
     pub const PANICKING: usize = 8;
 
-    /// The lock bit of each port.
-    pub const fn locks(&self) -> usize {
+    /// A bit for each port that is locked or in flight: a hint, [`Self::state`] knows.
+    #[inline(always)]
+    pub const fn busy(&self) -> usize {
         64
     }
 
-    /// A bit for each port whose last call was asynchronous: a hint, [`Self::states`] knows.
+    /// A bit for each port whose last call was asynchronous: a hint, [`Self::state`] knows.
+    #[inline(always)]
     pub const fn in_flight(&self) -> usize {
-        self.locks() + self.bitmap_bytes().next_multiple_of(64)
+        self.busy() + self.bitmap_bytes().next_multiple_of(64)
     }
 
-    /// The state of each port, `u64`: in the low half the client's sequence number, its copy of its
-    /// own outbox; in the high half 1 if the last call was asynchronous, else 0.
-    pub const fn states(&self) -> usize {
+    #[inline(always)]
+    const fn states(&self) -> usize {
         self.in_flight() + self.bitmap_bytes().next_multiple_of(64)
     }
 
-    /// The lanes that still hold each port, `u64`.
-    pub const fn holders(&self) -> usize {
-        self.states() + self.total() * 8
+    /// The state of `port`, `u64`: in the low half the client's sequence number, its copy of its
+    /// own outbox; in the high half [`LOCKED`] and [`IN_FLIGHT`].
+    #[inline(always)]
+    pub const fn state(&self, port: u32) -> usize {
+        self.states() + port as usize * 16
+    }
+
+    /// The lanes that still hold `port`, `u64`.
+    #[inline(always)]
+    pub const fn holders(&self, port: u32) -> usize {
+        self.state(port) + 8
     }
 
     /// Bytes of the private region.
+    #[inline(always)]
     pub const fn private_size(&self) -> usize {
-        pages(self.holders() + self.total() * 8)
+        pages(self.states() + self.total() * 16)
     }
 }
 
@@ -213,11 +369,13 @@ mod tests {
         let packets = (g.packets(), total * g.lanes as usize * 64);
         let shared = match g.layout {
             LayoutKind::Line => Vec::from([
-                (g.requests(), total * 64),
-                (g.replies(), total * 32),
+                (g.summaries(), total.div_ceil(64) * 64),
+                (g.requests(), total * g.request_stride()),
+                (g.replies(), total * g.reply_stride()),
                 packets,
             ]),
             LayoutKind::Compact => Vec::from([
+                (g.summaries(), total.div_ceil(64) * 64),
                 (g.requests(), bits),
                 (g.masks(), total * 8),
                 (g.openings(), total * 4),
@@ -228,10 +386,9 @@ mod tests {
         };
         let private = Vec::from([
             (0, 64),
-            (g.locks(), bits),
+            (g.busy(), bits),
             (g.in_flight(), bits),
-            (g.states(), total * 8),
-            (g.holders(), total * 8),
+            (g.state(0), total * 16),
         ]);
         [shared, private]
     }
@@ -259,6 +416,45 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn words_of_a_line_are_aligned_and_their_own() {
+        for lanes in [1, 2, 3, 32, 64] {
+            let g = Geometry::new(LayoutKind::Line, 3, lanes).unwrap();
+            for port in 0..4 {
+                assert_eq!(g.request(port) % LINE, 0);
+                assert!(g.request_word(port, lanes - 1) + WORD <= g.request(port + 1));
+                assert!(g.reply_word(port, lanes - 1) + WORD <= g.reply_word(port + 1, 0));
+                assert!(g.reply_word(port + 1, 0) - g.reply_word(port, 0) >= REPLY_STRIDE);
+                assert_eq!(g.request_word(port, lanes - 1) % WORD, 0);
+                assert_eq!(g.reply_word(port, lanes - 1) % WORD, 0);
+            }
+        }
+        assert_eq!(
+            Geometry::new(LayoutKind::Line, 3, 32)
+                .unwrap()
+                .request_stride(),
+            576
+        );
+    }
+
+    #[test]
+    fn meta_words_come_apart() {
+        let meta = request::meta(0xFFFF, request::OPENING | request::LONG_OPCODE, 64);
+        assert_eq!(request::opcode(meta), 0xFFFF);
+        assert_eq!(request::bytes(meta), 64);
+        assert_eq!(meta & request::IN_PACKETS, 0);
+        let meta = reply::meta(reply::MAX_STATUS, reply::IN_PACKETS, 64);
+        assert_eq!(reply::status(meta), reply::MAX_STATUS);
+        assert_ne!(meta & reply::IN_PACKETS, 0);
+    }
+
+    #[test]
+    fn sequence_numbers_alternate_and_0_never_comes_again() {
+        assert_eq!(next_sequence(0), 1);
+        assert_eq!(next_sequence(u32::MAX - 1), u32::MAX);
+        assert_eq!(next_sequence(u32::MAX), 2);
     }
 
     #[test]

@@ -69,6 +69,7 @@ impl Opcode {
     }
 
     /// The 16-bit form, or `None` if this opcode has none.
+    #[inline(always)]
     pub const fn compact(self) -> Option<u16> {
         let n = (self.0 & 0xFFFF) as u16;
         match self.0 & 0xFFFF_0000 {
@@ -79,6 +80,7 @@ impl Opcode {
     }
 
     /// The opcode whose 16-bit form is `compact`.
+    #[inline(always)]
     pub const fn from_compact(compact: u16) -> Self {
         if compact & 0xC000 == USER_COMPACT {
             Self(USER_BASE + (compact & !USER_COMPACT) as u32)

@@ -26,11 +26,13 @@ impl Packet {
     };
 
     /// The packet as bytes.
+    #[inline(always)]
     pub fn bytes(&self) -> &[u8; PACKET_SIZE] {
         bytemuck::cast_ref(&self.words)
     }
 
     /// The packet as bytes, to be changed.
+    #[inline(always)]
     pub fn bytes_mut(&mut self) -> &mut [u8; PACKET_SIZE] {
         bytemuck::cast_mut(&mut self.words)
     }
@@ -39,6 +41,7 @@ impl Packet {
     ///
     /// # Panics
     /// Does not compile if `T` is larger than [`MIN_PAYLOAD`] bytes.
+    #[inline(always)]
     pub fn set<T: Pod>(&mut self, value: &T) {
         const { assert_fits::<T>() };
         self.bytes_mut()[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(value));
@@ -48,6 +51,7 @@ impl Packet {
     ///
     /// # Panics
     /// Does not compile if `T` is larger than [`MIN_PAYLOAD`] bytes.
+    #[inline(always)]
     pub fn get<T: Pod>(&self) -> T {
         const { assert_fits::<T>() };
         bytemuck::pod_read_unaligned(&self.bytes()[..size_of::<T>()])

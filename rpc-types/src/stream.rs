@@ -3,11 +3,37 @@
 //! The first packet of a message starts with its length as a `u64`, then come the first bytes;
 //! every further packet is full of bytes. A port sends as many packets as its longest lane needs;
 //! a lane that is done still takes part, and what its packets hold then means nothing.
+//!
+//! In `Line`, a lane sends with each hand-over as many packets as there are lanes for each that
+//! takes part: a lone lane uses the packets of the idle ones.
+//!
+//! A message may travel as a *reference*: its length with [`REFERENCE`] set, and no bytes.
+//!
+//! - From the device, the device address follows the length. When the packets of all lanes have
+//!   come, the host copies what was referred to, then hands over once: until then the bytes stay as
+//!   they are.
+//! - From the host, nothing follows. When the packets of all lanes have come, the device hands over
+//!   an [`Answer`] for each lane, and the host copies as much as the device has room for. Then come
+//!   messages as packets once more: whole ones for lanes that gave no address, empty ones for all
+//!   others.
 
 use bytemuck::{Pod, Zeroable};
 
 /// Bytes of the length in front of a message.
 pub const LENGTH_SIZE: usize = 8;
+
+/// In a message's length: what follows is not the message but its address, or nothing.
+pub const REFERENCE: u64 = 1 << 63;
+
+/// Where the host puts a message that it has announced as a reference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Answer {
+    /// The device address; 0 if the message is to come in packets.
+    pub address: u64,
+    /// Bytes there is room for.
+    pub room: u64,
+}
 
 /// How many packets a message of `length` bytes takes where a packet carries `payload` bytes.
 pub const fn packets(length: u64, payload: usize) -> u64 {
@@ -35,6 +61,7 @@ impl PrintPart {
 }
 
 const _: () = assert!(size_of::<PrintPart>() == 8 && align_of::<PrintPart>() == 4);
+const _: () = assert!(size_of::<Answer>() == 16);
 
 #[cfg(test)]
 mod tests {

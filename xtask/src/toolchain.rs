@@ -106,7 +106,7 @@ impl Toolchain {
         let flags: &[&str] = match target {
             Target::X86_64 => &[],
             // sm_70 is the oldest with scoped atomics; its default PTX version cannot select activemask.
-            Target::Nvptx64 => &["-Ctarget-cpu=sm_70", "-Ctarget-feature=+ptx80"],
+            Target::Nvptx64 => &["-Ctarget-cpu=sm_70", "-Ctarget-feature=+ptx84"],
             Target::Amdgcn => &["-Zunstable-options", "-Ctarget-cpu=gfx1100"],
         };
         let mut flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();

@@ -43,7 +43,10 @@ atomic! {
     load64() -> u64, AtomicU64: u64, |c| c.load(Relaxed);
     store32(value: u32) -> (), AtomicU32: u32, |c, v| c.store(v, Relaxed);
     store64(value: u64) -> (), AtomicU64: u64, |c, v| c.store(v, Relaxed);
+    store64_release(value: u64) -> (), AtomicU64: u64, |c, v| c.store(v, Release);
+    fetch_or64_acquire(value: u64) -> u64, AtomicU64: u64, |c, v| c.fetch_or(v, Acquire);
     fetch_add32(value: u32) -> u32, AtomicU32: u32, |c, v| c.fetch_add(v, Relaxed);
+    fetch_add64(value: u64) -> u64, AtomicU64: u64, |c, v| c.fetch_add(v, Relaxed);
     fetch_or32_acquire(value: u32) -> u32, AtomicU32: u32, |c, v| c.fetch_or(v, Acquire);
     fetch_or32(value: u32) -> u32, AtomicU32: u32, |c, v| c.fetch_or(v, Relaxed);
     fetch_and32_release(value: u32) -> u32, AtomicU32: u32, |c, v| c.fetch_and(v, Release);
@@ -61,4 +64,76 @@ pub(super) fn acquire_fence<S>() {
 #[inline(always)]
 pub(super) fn release_fence<S>() {
     fence(Release);
+}
+
+/// See [`Memory::WORDS`](crate::Memory::WORDS).
+pub(super) const WORDS: bool = cfg!(target_arch = "x86_64");
+
+/// Whether this processor reads and writes 16 aligned bytes in one access.
+pub(super) fn words_here() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // Intel and AMD both promise it for processors with AVX, for aligned SSE accesses too.
+        const AVX: u32 = 1 << 28;
+        core::arch::x86_64::__cpuid(1).ecx & AVX != 0
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// # Safety
+/// `address` is aligned to 16 bytes and allocated.
+#[inline(always)]
+pub(super) unsafe fn load128<S>(address: *mut [u64; 2]) -> [u64; 2] {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use core::arch::x86_64::{__m128i, _mm_cvtsi128_si64, _mm_unpackhi_epi64};
+        let value: __m128i;
+        // SAFETY: the caller vouches for the address. Written out, so that it is one access (A8)
+        // whatever the compiler would make of a load.
+        unsafe {
+            core::arch::asm!("movdqa {}, [{}]", out(xmm_reg) value, in(reg) address,
+                options(nostack, readonly, preserves_flags));
+        }
+        // SAFETY: SSE2 is part of x86-64.
+        unsafe {
+            [
+                _mm_cvtsi128_si64(value) as u64,
+                _mm_cvtsi128_si64(_mm_unpackhi_epi64(value, value)) as u64,
+            ]
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let half = address.cast::<u64>();
+        // SAFETY: the caller vouches for the address, whose halves are aligned. `WORDS` is false:
+        // nobody relies on the two being read at once.
+        unsafe { [load64::<S>(half), load64::<S>(half.add(1))] }
+    }
+}
+
+/// # Safety
+/// `address` is aligned to 16 bytes and allocated.
+#[inline(always)]
+pub(super) unsafe fn store128<S>(address: *mut [u64; 2], value: [u64; 2]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use core::arch::x86_64::_mm_set_epi64x;
+        // SAFETY: SSE2 is part of x86-64. The caller vouches for the address; one access, as in
+        // `load128`.
+        unsafe {
+            let value = _mm_set_epi64x(value[1] as i64, value[0] as i64);
+            core::arch::asm!("movdqa [{}], {}", in(reg) address, in(xmm_reg) value,
+                options(nostack, preserves_flags));
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let half = address.cast::<u64>();
+        // SAFETY: as in `load128`.
+        unsafe {
+            store64::<S>(half, value[0]);
+            store64::<S>(half.add(1), value[1]);
+        }
+    }
 }

@@ -16,6 +16,19 @@ pub(super) fn out_of_bounds(_: usize, _: usize, _: usize) -> ! {
     unsafe { asm!("trap;", options(noreturn, nostack)) }
 }
 
+/// The address in the global window. Regions are pinned host memory or the device's own, and an atomic
+/// that may be one of shared memory instead takes several instructions more.
+#[inline(always)]
+fn global<T>(address: *mut T) -> u64 {
+    let global: u64;
+    // SAFETY: computes an address.
+    unsafe {
+        asm!("cvta.to.global.u64 {}, {};", out(reg64) global, in(reg64) address,
+            options(pure, nomem, nostack));
+    }
+    global
+}
+
 /// One instruction at either scope.
 macro_rules! scoped {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $ret:ty, $reg:ident, $instruction:literal, $kind:literal;)*) => {$(
@@ -28,14 +41,14 @@ macro_rules! scoped {
             unsafe {
                 if S::SYSTEM {
                     asm!(
-                        concat!($instruction, ".sys.", $kind, " {result}, [{address}]", $(", {", stringify!($arg), "}",)* ";"),
-                        address = in(reg64) address, $($arg = in($reg) $arg,)*
+                        concat!($instruction, ".sys.global.", $kind, " {result}, [{address}]", $(", {", stringify!($arg), "}",)* ";"),
+                        address = in(reg64) global(address), $($arg = in($reg) $arg,)*
                         result = out($reg) result, options(nostack)
                     );
                 } else {
                     asm!(
-                        concat!($instruction, ".gpu.", $kind, " {result}, [{address}]", $(", {", stringify!($arg), "}",)* ";"),
-                        address = in(reg64) address, $($arg = in($reg) $arg,)*
+                        concat!($instruction, ".gpu.global.", $kind, " {result}, [{address}]", $(", {", stringify!($arg), "}",)* ";"),
+                        address = in(reg64) global(address), $($arg = in($reg) $arg,)*
                         result = out($reg) result, options(nostack)
                     );
                 }
@@ -49,6 +62,8 @@ scoped! {
     load32() -> u32, reg32, "ld.relaxed", "u32";
     load64() -> u64, reg64, "ld.relaxed", "u64";
     fetch_add32(value: u32) -> u32, reg32, "atom.relaxed", "add.u32";
+    fetch_or64_acquire(value: u64) -> u64, reg64, "atom.acquire", "or.b64";
+    fetch_add64(value: u64) -> u64, reg64, "atom.relaxed", "add.u64";
     fetch_or32_acquire(value: u32) -> u32, reg32, "atom.acquire", "or.b32";
     fetch_or32(value: u32) -> u32, reg32, "atom.relaxed", "or.b32";
     fetch_and32_release(value: u32) -> u32, reg32, "atom.release", "and.b32";
@@ -58,7 +73,7 @@ scoped! {
 }
 
 macro_rules! store {
-    ($($name:ident, $ty:ty, $reg:ident, $kind:literal;)*) => {$(
+    ($($name:ident, $ty:ty, $reg:ident, $instruction:literal, $kind:literal;)*) => {$(
         /// # Safety
         /// `address` is aligned and allocated, and all accesses to it are atomic.
         #[inline(always)]
@@ -66,9 +81,9 @@ macro_rules! store {
             // SAFETY: the caller vouches for the address; the instruction has no other effect.
             unsafe {
                 if S::SYSTEM {
-                    asm!(concat!("st.relaxed.sys.", $kind, " [{}], {};"), in(reg64) address, in($reg) value, options(nostack));
+                    asm!(concat!($instruction, ".sys.global.", $kind, " [{}], {};"), in(reg64) global(address), in($reg) value, options(nostack));
                 } else {
-                    asm!(concat!("st.relaxed.gpu.", $kind, " [{}], {};"), in(reg64) address, in($reg) value, options(nostack));
+                    asm!(concat!($instruction, ".gpu.global.", $kind, " [{}], {};"), in(reg64) global(address), in($reg) value, options(nostack));
                 }
             }
         }
@@ -76,8 +91,52 @@ macro_rules! store {
 }
 
 store! {
-    store32, u32, reg32, "u32";
-    store64, u64, reg64, "u64";
+    store32, u32, reg32, "st.relaxed", "u32";
+    store64, u64, reg64, "st.relaxed", "u64";
+    store64_release, u64, reg64, "st.release", "u64";
+}
+
+/// See [`Memory::WORDS`](crate::Memory::WORDS).
+pub(super) const WORDS: bool = true;
+
+/// See [`words_here`](crate::words_here).
+pub(super) fn words_here() -> bool {
+    WORDS
+}
+
+/// # Safety
+/// `address` is aligned to 16 bytes and allocated.
+#[inline(always)]
+pub(super) unsafe fn load128<S: Scope>(address: *mut [u64; 2]) -> [u64; 2] {
+    let (low, high);
+    // SAFETY: the caller vouches for the address; the instruction has no other effect. A vector of
+    // two 64-bit halves may be torn, a 128-bit access may not.
+    unsafe {
+        if S::SYSTEM {
+            asm!("{{ .reg .b128 %word; ld.relaxed.sys.global.b128 %word, [{}]; mov.b128 {{{}, {}}}, %word; }}",
+                in(reg64) global(address), out(reg64) low, out(reg64) high, options(nostack));
+        } else {
+            asm!("{{ .reg .b128 %word; ld.relaxed.gpu.global.b128 %word, [{}]; mov.b128 {{{}, {}}}, %word; }}",
+                in(reg64) global(address), out(reg64) low, out(reg64) high, options(nostack));
+        }
+    }
+    [low, high]
+}
+
+/// # Safety
+/// `address` is aligned to 16 bytes and allocated.
+#[inline(always)]
+pub(super) unsafe fn store128<S: Scope>(address: *mut [u64; 2], value: [u64; 2]) {
+    // SAFETY: as in `load128`.
+    unsafe {
+        if S::SYSTEM {
+            asm!("{{ .reg .b128 %word; mov.b128 %word, {{{}, {}}}; st.relaxed.sys.global.b128 [{}], %word; }}",
+                in(reg64) value[0], in(reg64) value[1], in(reg64) global(address), options(nostack));
+        } else {
+            asm!("{{ .reg .b128 %word; mov.b128 %word, {{{}, {}}}; st.relaxed.gpu.global.b128 [{}], %word; }}",
+                in(reg64) value[0], in(reg64) value[1], in(reg64) global(address), options(nostack));
+        }
+    }
 }
 
 /// PTX has one fence for acquire and release.

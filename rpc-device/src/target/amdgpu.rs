@@ -9,6 +9,11 @@ use rpc_port::Warp;
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes;
 
+/// Whether images rely on 16-byte accesses.
+pub(crate) const WORDS: bool = false;
+/// Lanes of a wavefront: the host knows.
+pub(crate) const LANES: Option<u32> = None;
+
 /// The warp this thread is in.
 #[inline(always)]
 pub(crate) fn warp() -> Lanes {

@@ -36,6 +36,11 @@ fn current() -> CpuThread {
     })
 }
 
+/// Whether images rely on 16-byte accesses: not without asking the host.
+pub(crate) const WORDS: bool = false;
+/// Lanes of a warp.
+pub(crate) const LANES: Option<u32> = Some(1);
+
 /// The one lane of this thread.
 pub type Lanes = HostWarp;
 

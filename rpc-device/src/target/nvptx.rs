@@ -30,6 +30,12 @@ unsafe extern "C" {
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes;
 
+/// 16 aligned bytes are read and written in one access, whatever the host says: code for both cases
+/// would make images larger.
+pub(crate) const WORDS: bool = true;
+/// Lanes of a warp, if that is known when the image is built: geometry folds into constants.
+pub(crate) const LANES: Option<u32> = Some(32);
+
 /// The warp this thread is in.
 #[inline(always)]
 pub(crate) fn warp() -> Lanes {
@@ -83,6 +89,26 @@ impl Warp for Lanes {
         let nanoseconds = if polls < 64 { 20 } else { 500 };
         // SAFETY: sleeps.
         unsafe { asm!("nanosleep.u32 {};", in(reg32) nanoseconds, options(nomem, nostack)) };
+    }
+
+    #[inline(always)]
+    fn back_off(&self, attempts: u32) {
+        // Each attempt reads two words of device memory that the holders of ports write. The
+        // hardware picks a time between 0 and twice this, so that waiting warps do not stay in step.
+        let nanoseconds = 50 << (attempts % 32).min(5);
+        // SAFETY: sleeps.
+        unsafe { asm!("nanosleep.u32 {};", in(reg32) nanoseconds, options(nomem, nostack)) };
+    }
+
+    #[inline(always)]
+    fn global_address(&self, bytes: &[u8]) -> Option<u64> {
+        let is_global: u32;
+        // SAFETY: looks at the address, not behind it.
+        unsafe {
+            asm!("{{ .reg .pred %global; isspacep.global %global, {}; selp.u32 {}, 1, 0, %global; }}",
+                in(reg64) bytes.as_ptr(), out(reg32) is_global, options(pure, nomem, nostack));
+        }
+        (is_global != 0).then_some(bytes.as_ptr() as u64)
     }
 
     #[inline(always)]

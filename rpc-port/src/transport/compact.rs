@@ -1,10 +1,11 @@
 //! One bit per mailbox, opcodes in the packets.
 
 use rpc_bitmap::{Bitmap, Memory, System};
+use rpc_types::layout::next_sequence;
 use rpc_types::packet::PACKET_WORDS;
 use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
 
-use super::{Header, Transport, Turn, words};
+use super::{Header, Reply, Request, Transport, words};
 
 /// The layout `Compact`. A mailbox bit is flipped by an atomic addition on a word that other
 /// threads of the same side flip other bits of; each word has one writing side.
@@ -46,6 +47,8 @@ fn flip<M: Memory>(bits: &Bitmap<M>, port: u32, value: bool) {
 impl<M: Memory<Scope = System>> Transport for Compact<M> {
     type Shared = M;
     const KIND: LayoutKind = LayoutKind::Compact;
+    const OPCODE_IN_PACKETS: bool = true;
+    const SPREADS: bool = false;
 
     fn new(shared: M, geometry: Geometry) -> Self {
         let ports = geometry.total_ports();
@@ -68,38 +71,50 @@ impl<M: Memory<Scope = System>> Transport for Compact<M> {
     }
 
     #[inline(always)]
-    fn poll_reply(&self, port: u32) -> Turn {
-        Turn {
-            parity: self.replies.read(port),
-            status: None,
-        }
+    fn by_lane(&self) -> bool {
+        false
     }
 
     #[inline(always)]
-    fn reply_status(&self, port: u32, _: Turn) -> Status {
-        Status(self.shared.load32(self.status(port)))
-    }
+    fn put_word(&self, _: u32, _: u32, _: u32, _: u64) {}
 
     #[inline(always)]
-    fn publish_request(&self, port: u32, sequence: u32, opening: Option<&Header>) {
-        if let Some(header) = opening {
-            self.shared.store64(self.mask(port), header.mask);
-            self.shared.store32(self.opening(port), sequence);
+    fn publish_request(&self, port: u32, request: &Request) {
+        if request.opening {
+            self.shared.store64(self.mask(port), request.mask);
+            self.shared.store32(self.opening(port), request.sequence);
         }
         // Release: pairs with the server's `poll_request`, then `acquire`. The server then sees
         // the packets of all lanes (which `Warp::sync` ordered before this) and the mask.
         self.shared.release_fence();
-        flip(&self.requests, port, sequence & 1 != 0);
+        flip(&self.requests, port, request.sequence & 1 != 0);
     }
 
     #[inline(always)]
-    fn poll_request(&self, port: u32) -> bool {
-        self.requests.read(port)
+    fn poll_reply(&self, port: u32, _: u32, sequence: u32) -> Option<Reply> {
+        (self.replies.read(port) == (sequence & 1 != 0)).then_some(Reply {
+            status: None,
+            word: 0,
+            in_packets: true,
+        })
     }
 
     #[inline(always)]
-    fn header(&self, port: u32) -> Header {
-        let mask = self.shared.load64(self.mask(port));
+    fn reply_status(&self, port: u32, _: &Reply) -> Status {
+        Status(self.shared.load32(self.status(port)))
+    }
+
+    #[inline(always)]
+    fn restart(&self, _: u32) {}
+
+    #[inline(always)]
+    fn poll_request(&self, port: u32, answered: u32) -> bool {
+        self.requests.read(port) != (answered & 1 != 0)
+    }
+
+    #[inline(always)]
+    fn header(&self, port: u32, answered: u32) -> Option<Header> {
+        let mask = self.shared.load64(self.mask(port)) & (u64::MAX >> (64 - self.geometry.lanes));
         let lane = mask.trailing_zeros();
         let opcode = if lane < self.geometry.lanes {
             let mut word = [0];
@@ -110,37 +125,37 @@ impl<M: Memory<Scope = System>> Transport for Compact<M> {
             // No lane, no opcode: one that nobody handles.
             Opcode(u32::MAX)
         };
-        Header {
+        Some(Header {
             opcode,
             mask,
-            opened: self.opened(port),
-        }
+            sequence: next_sequence(answered),
+            opened: Some(self.shared.load32(self.opening(port))),
+            in_packets: true,
+            any_bytes: true,
+            by_lane: false,
+        })
     }
 
     #[inline(always)]
-    fn opened(&self, port: u32) -> Option<u32> {
-        Some(self.shared.load32(self.opening(port)))
+    fn take_word(&self, _: u32, _: u32) -> u64 {
+        0
     }
 
     #[inline(always)]
-    fn outbox(&self, port: u32) -> bool {
-        // Only this side writes the word, and this port's bit only by this thread.
-        self.replies.read(port)
-    }
+    fn put_reply_word(&self, _: u32, _: u32, _: u32, _: usize, _: u64) {}
 
     #[inline(always)]
-    fn publish_reply(&self, port: u32, status: Status) {
+    fn publish_reply(&self, port: u32, header: &Header, status: Status, _: bool) {
         self.shared.store32(self.status(port), status.0);
-        let flag = !self.replies.read(port);
         // Release: pairs with the client's `poll_reply`, then `acquire`. The client then sees the
         // packets and the status that this thread wrote.
         self.shared.release_fence();
-        flip(&self.replies, port, flag);
+        flip(&self.replies, port, header.sequence & 1 != 0);
     }
 
     #[inline(always)]
-    fn put(&self, port: u32, lane: u32, packet: &Packet, bytes: usize, opening: Option<Opcode>) {
-        let place = self.geometry.packet(port, lane);
+    fn put(&self, port: u32, index: u32, packet: &Packet, bytes: usize, opening: Option<Opcode>) {
+        let place = self.geometry.packet(port, index);
         self.shared
             .write(place, &packet.words[..words(bytes).min(LAST)]);
         let compact = match opening {
@@ -157,10 +172,13 @@ impl<M: Memory<Scope = System>> Transport for Compact<M> {
     }
 
     #[inline(always)]
-    fn take(&self, port: u32, lane: u32, packet: &mut Packet, bytes: usize) {
+    fn take(&self, port: u32, index: u32, packet: &mut Packet, bytes: usize) {
         self.shared.read(
-            self.geometry.packet(port, lane),
+            self.geometry.packet(port, index),
             &mut packet.words[..words(bytes)],
         );
     }
+
+    #[inline(always)]
+    fn before_reply(&self, _: u32, _: u32, _: u32) {}
 }

@@ -1,37 +1,67 @@
-//! A line of 64 bytes per request, reply words 32 bytes apart.
+//! Words of 16 bytes that carry their flag with them; packets for what is longer.
 
-use rpc_bitmap::{Memory, System};
-use rpc_types::layout::{REPLY_STRIDE, REQUEST_STRIDE, request};
+use rpc_bitmap::{Memory, System, words_here};
+use rpc_types::layout::{reply, request};
 use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
 
-use super::{Header, Transport, Turn, words};
+use super::{Header, Reply, Request, Transport, lanes, words};
 
 /// The layout `Line`. Shared words are only loaded and stored, so it works where the link has no
 /// atomic read-modify-writes.
+///
+/// A word that carries the number of the request it belongs to needs no order: whoever reads it in
+/// one access (A8) has the message with the number. Numbers do not come again, see
+/// [`next_sequence`](rpc_types::layout::next_sequence).
+///
+/// A client with `WORDS` off, or on a machine without such accesses, has all its messages in
+/// packets and one flag that is read alone; servers serve both.
 #[derive(Clone, Copy, Debug)]
-pub struct Line<M> {
+pub struct LineOf<M, const WORDS: bool> {
     shared: M,
     geometry: Geometry,
+    words: bool,
 }
 
-impl<M: Memory<Scope = System>> Line<M> {
-    #[inline(always)]
-    fn request(&self, port: u32) -> usize {
-        self.geometry.requests() + port as usize * REQUEST_STRIDE
+/// The layout `Line`, with words where the machine has them.
+pub type Line<M> = LineOf<M, true>;
+
+/// Both halves of a word's first 8 bytes.
+#[inline(always)]
+const fn pack(sequence: u32, meta: u32) -> u64 {
+    (meta as u64) << 32 | sequence as u64
+}
+
+impl<M: Memory<Scope = System>, const WORDS: bool> LineOf<M, WORDS> {
+    /// The layout over a shared region of [`Geometry::shared_size`] bytes. A client uses words of 16
+    /// bytes if `words` says that both sides read and write them in one access; a server does as its
+    /// client.
+    pub const fn with_words(shared: M, geometry: Geometry, words: bool) -> Self {
+        Self {
+            shared,
+            geometry,
+            words,
+        }
     }
 
+    /// Whether each lane's word has come.
     #[inline(always)]
-    fn reply(&self, port: u32) -> usize {
-        self.geometry.replies() + port as usize * REPLY_STRIDE
+    fn lanes_are_here(&self, port: u32, mask: u64, sequence: u32) -> bool {
+        // Relaxed and read again by `take_word`: a word that has this number keeps it until this
+        // side answers.
+        lanes(mask)
+            .all(|lane| self.shared.load32(self.geometry.request_word(port, lane)) == sequence)
     }
 }
 
-impl<M: Memory<Scope = System>> Transport for Line<M> {
+impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS> {
     type Shared = M;
     const KIND: LayoutKind = LayoutKind::Line;
+    const OPCODE_IN_PACKETS: bool = false;
+    const SPREADS: bool = true;
 
     fn new(shared: M, geometry: Geometry) -> Self {
-        Self { shared, geometry }
+        let words = WORDS && M::WORDS && words_here();
+        Self::with_words(shared, geometry, words)
     }
 
     #[inline(always)]
@@ -45,84 +75,188 @@ impl<M: Memory<Scope = System>> Transport for Line<M> {
     }
 
     #[inline(always)]
-    fn poll_reply(&self, port: u32) -> Turn {
-        // Flag and status come in one 8-byte access (A2): a status never belongs to another turn.
-        let word = self.shared.load64(self.reply(port));
-        Turn {
-            parity: word & 1 != 0,
-            status: Some(Status((word >> 32) as u32)),
+    fn by_lane(&self) -> bool {
+        WORDS && M::WORDS && self.words
+    }
+
+    #[inline(always)]
+    fn put_word(&self, port: u32, lane: u32, sequence: u32, word: u64) {
+        // Relaxed: pairs with the server's `take_word`, by the number in the same word (A8).
+        self.shared.store128(
+            self.geometry.request_word(port, lane),
+            [pack(sequence, 0), word],
+        );
+    }
+
+    #[inline(always)]
+    fn publish_request(&self, port: u32, request: &Request) {
+        let block = self.geometry.request(port);
+        let mut flags = 0;
+        let mut ordered = request.ordered || request.in_packets;
+        if request.opening {
+            flags |= request::OPENING;
+        }
+        if request.in_packets {
+            flags |= request::IN_PACKETS;
+        }
+        let compact = request.opcode.compact().unwrap_or_else(|| {
+            flags |= request::LONG_OPCODE;
+            ordered = true;
+            self.shared
+                .store32(block + request::OPCODE, request.opcode.0);
+            u16::MAX
+        });
+        if request.by_lane {
+            flags |= request::BY_LANE;
+        }
+        if self.by_lane() {
+            if ordered {
+                // Release: pairs with the server's `poll_request`, then `acquire`. The server then
+                // sees the packets of all lanes (which `Warp::sync` ordered before this).
+                self.shared.release_fence();
+            }
+            // Relaxed unless ordered: opcode and mask come with the number (A8).
+            let meta = request::meta(compact, flags, request.bytes);
+            self.shared
+                .store128(block, [pack(request.sequence, meta), request.mask]);
+        } else {
+            let meta = request::meta(compact, flags, request.bytes);
+            self.shared.store32(block + 4, meta);
+            self.shared.store64(block + 8, request.mask);
+            // Release: as above; the header too is seen by then.
+            self.shared.release_fence();
+            self.shared.store32(block, request.sequence);
         }
     }
 
     #[inline(always)]
-    fn reply_status(&self, _: u32, turn: Turn) -> Status {
-        turn.status.unwrap_or(Status::SUCCESS)
+    fn poll_reply(&self, port: u32, lane: u32, sequence: u32) -> Option<Reply> {
+        let place = self.geometry.reply_word(port, lane);
+        let [flag, word] = if self.by_lane() {
+            // Message, status and number in one access (A8).
+            self.shared.load128(place)
+        } else {
+            // Status and number in one access (A2).
+            [self.shared.load64(place), 0]
+        };
+        let meta = (flag >> 32) as u32;
+        (flag as u32 == sequence).then_some(Reply {
+            status: Some(Status(reply::status(meta))),
+            word,
+            in_packets: meta & reply::IN_PACKETS != 0,
+        })
     }
 
     #[inline(always)]
-    fn publish_request(&self, port: u32, sequence: u32, opening: Option<&Header>) {
-        let line = self.request(port);
-        if let Some(header) = opening {
-            self.shared.store32(line + request::OPCODE, header.opcode.0);
-            self.shared.store64(line + request::MASK, header.mask);
-            self.shared.store32(line + request::OPENED, sequence);
+    fn reply_status(&self, _: u32, reply: &Reply) -> Status {
+        reply.status.unwrap_or(Status::SUCCESS)
+    }
+
+    #[cold]
+    fn restart(&self, port: u32) {
+        for lane in 0..self.geometry.lanes {
+            self.shared
+                .store128(self.geometry.request_word(port, lane), [0; 2]);
         }
-        // Release: pairs with the server's `poll_request`, then `acquire`. The server then sees
-        // the packets of all lanes (which `Warp::sync` ordered before this) and the header.
+        // Release: a lane that writes its word after it has met this one in `Warp::sync` writes it
+        // after this.
         self.shared.release_fence();
-        self.shared.store32(line + request::SEQUENCE, sequence);
     }
 
     #[inline(always)]
-    fn poll_request(&self, port: u32) -> bool {
-        self.shared.load32(self.request(port) + request::SEQUENCE) & 1 != 0
+    fn poll_request(&self, port: u32, answered: u32) -> bool {
+        self.shared.load32(self.geometry.request(port)) != answered
     }
 
     #[inline(always)]
-    fn header(&self, port: u32) -> Header {
-        let line = self.request(port);
-        Header {
-            opcode: Opcode(self.shared.load32(line + request::OPCODE)),
-            mask: self.shared.load64(line + request::MASK),
-            opened: self.opened(port),
-        }
+    fn header(&self, port: u32, _: u32) -> Option<Header> {
+        let block = self.geometry.request(port);
+        // Number, opcode and mask in one access (A8), or acquired after the number.
+        let [flag, mask] = self.shared.load128(block);
+        let (sequence, meta) = (flag as u32, (flag >> 32) as u32);
+        let has = |bit| meta & bit != 0;
+        let header = Header {
+            opcode: if has(request::LONG_OPCODE) {
+                Opcode(self.shared.load32(block + request::OPCODE))
+            } else {
+                Opcode::from_compact(request::opcode(meta))
+            },
+            mask: mask & (u64::MAX >> (64 - self.geometry.lanes)),
+            sequence,
+            opened: has(request::OPENING).then_some(sequence),
+            in_packets: has(request::IN_PACKETS),
+            any_bytes: request::bytes(meta) > 0,
+            by_lane: has(request::BY_LANE),
+        };
+        let in_words = header.any_bytes && !header.in_packets;
+        (!in_words || self.lanes_are_here(port, header.mask, sequence)).then_some(header)
     }
 
     #[inline(always)]
-    fn opened(&self, port: u32) -> Option<u32> {
-        Some(self.shared.load32(self.request(port) + request::OPENED))
+    fn take_word(&self, port: u32, lane: u32) -> u64 {
+        // One access (A8) to a word that `header` has seen with its number.
+        self.shared.load128(self.geometry.request_word(port, lane))[1]
     }
 
     #[inline(always)]
-    fn outbox(&self, port: u32) -> bool {
-        // Only this side writes the word, so it finds what it wrote.
-        self.shared.load64(self.reply(port)) & 1 != 0
+    fn put_reply_word(&self, port: u32, lane: u32, sequence: u32, bytes: usize, word: u64) {
+        let meta = reply::meta(Status::SUCCESS.0, 0, bytes);
+        // Relaxed: pairs with `poll_reply` of the same lane, by the number in the same word (A8).
+        self.shared.store128(
+            self.geometry.reply_word(port, lane),
+            [pack(sequence, meta), word],
+        );
     }
 
     #[inline(always)]
-    fn publish_reply(&self, port: u32, status: Status) {
-        let reply = self.reply(port);
-        let sequence = (self.shared.load64(reply) as u32).wrapping_add(1);
+    fn publish_reply(&self, port: u32, header: &Header, status: Status, in_packets: bool) {
+        let status = if status.0 > reply::MAX_STATUS {
+            Status::SERVER_ERROR
+        } else {
+            status
+        };
+        let flags = if in_packets { reply::IN_PACKETS } else { 0 };
+        let flag = pack(header.sequence, reply::meta(status.0, flags, 0));
         // Release: pairs with the client's `poll_reply`, then `acquire`. The client then sees the
         // packets that this thread wrote.
         self.shared.release_fence();
-        self.shared
-            .store64(reply, u64::from(status.0) << 32 | u64::from(sequence));
+        if header.by_lane {
+            for lane in lanes(header.mask) {
+                self.shared
+                    .store128(self.geometry.reply_word(port, lane), [flag, 0]);
+            }
+        } else if header.mask != 0 {
+            let leader = header.mask.trailing_zeros();
+            self.shared
+                .store64(self.geometry.reply_word(port, leader), flag);
+        }
     }
 
     #[inline(always)]
-    fn put(&self, port: u32, lane: u32, packet: &Packet, bytes: usize, _: Option<Opcode>) {
+    fn put(&self, port: u32, index: u32, packet: &Packet, bytes: usize, _: Option<Opcode>) {
         self.shared.write(
-            self.geometry.packet(port, lane),
+            self.geometry.packet(port, index),
             &packet.words[..words(bytes)],
         );
     }
 
     #[inline(always)]
-    fn take(&self, port: u32, lane: u32, packet: &mut Packet, bytes: usize) {
+    fn take(&self, port: u32, index: u32, packet: &mut Packet, bytes: usize) {
         self.shared.read(
-            self.geometry.packet(port, lane),
+            self.geometry.packet(port, index),
             &mut packet.words[..words(bytes)],
         );
+    }
+
+    #[inline(always)]
+    fn before_reply(&self, port: u32, answered: u32, sequence: u32) {
+        if sequence < answered {
+            // The numbers have started again: what is left of the last time must match no more.
+            // The same thread writes the replies after this, to the same words.
+            for lane in 0..self.geometry.lanes {
+                self.shared
+                    .store128(self.geometry.reply_word(port, lane), [0; 2]);
+            }
+        }
     }
 }

@@ -23,7 +23,7 @@ impl<T: Transport<Shared = Memory>> Link<T> {
     pub fn new(ports: u32, lanes: u32) -> Self {
         let geometry = Geometry::new(T::KIND, ports, lanes).expect("a possible geometry");
         let transport = T::new(Heap::new(geometry.shared_size()), geometry);
-        let locks = Heap::new(Server::<T, Heap<Device>>::locks_size(&transport));
+        let locks = Heap::new(Server::<T, Heap<Device>>::memory_size(&transport));
         Self {
             transport,
             private: Heap::new(geometry.private_size()),
