@@ -64,7 +64,9 @@ impl Workspace {
             .filter(|package| {
                 let manifest = package["manifest_path"].as_str();
                 let lies_in = |manifest| {
-                    folders.iter().any(|folder| Path::new(manifest).starts_with(folder))
+                    folders
+                        .iter()
+                        .any(|folder| Path::new(manifest).starts_with(folder))
                 };
                 manifest.is_some_and(lies_in)
             })

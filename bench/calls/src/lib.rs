@@ -100,13 +100,7 @@ pub struct Plan {
 impl Plan {
     /// The numbers, as arguments.
     pub const fn numbers(&self) -> [u64; 5] {
-        [
-            self.calls,
-            self.lanes,
-            self.width,
-            self.bytes,
-            self.address,
-        ]
+        [self.calls, self.lanes, self.width, self.bytes, self.address]
     }
 
     /// The plan of these arguments.

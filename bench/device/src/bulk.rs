@@ -96,5 +96,9 @@ pub(crate) fn echo(me: Me, plan: &Plan) -> i32 {
         }
     }
     // The places were filled with different words.
-    if message == answer { 0 } else { failure::ANSWER }
+    if message == answer {
+        0
+    } else {
+        failure::ANSWER
+    }
 }

@@ -100,8 +100,8 @@ pub(crate) fn packets(me: Me, plan: &Plan) -> i32 {
                 |_, packet| packet.words = words,
                 payload,
                 |_, packet| {
-                    right = packet.words[..7] == words[..7]
-                        && (packet.words[7] ^ words[7]) & last == 0;
+                    right =
+                        packet.words[..7] == words[..7] && (packet.words[7] ^ words[7]) & last == 0;
                 },
             )
         };

@@ -105,5 +105,9 @@ fn stream(plan: &Plan, over: impl Fn() -> bool) -> i32 {
         }
         round += 1;
     }
-    if message == answer { 0 } else { failure::ANSWER }
+    if message == answer {
+        0
+    } else {
+        failure::ANSWER
+    }
 }
