@@ -185,7 +185,7 @@ impl Session {
         self.end_service();
         let samples = self.samples.clone();
         let service = self.client.serve(&self.device, asked, options, |table| {
-            install(table, samples)
+            install(table, samples);
         })?;
         self.service = Some((setup, service));
         self.launch(Grid::ONE, &self.begin(), self.options.timeout)?;

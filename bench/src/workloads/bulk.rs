@@ -1,7 +1,5 @@
 //! Messages of many bytes.
 
-use std::time::Duration;
-
 use bench_calls::{Mode, Plan, STACK_BLOCK};
 use loader_core::device::Grid;
 
@@ -10,8 +8,10 @@ use crate::output::print;
 use crate::row::{Served, Unit};
 use crate::session::{Session, Trouble};
 
-/// What a block may take before a row is left out: six of them are sent at least.
-const PATIENCE: Duration = Duration::from_secs(4);
+/// Seconds that a block may take before a row is left out: six of them are sent at least.
+const PATIENCE: f64 = 4.0;
+/// Bytes of a message by which that is guessed.
+const PART: u64 = 64 << 10;
 
 /// Fills `bytes` bytes of device memory with what messages consist of.
 pub(super) fn fill(session: &mut Session, address: u64, bytes: u64) -> Result<(), Trouble> {
@@ -62,7 +62,7 @@ pub(super) fn send(
     mut bytes: u64,
 ) -> Result<(), Trouble> {
     if bench.options.quick {
-        bytes /= 16;
+        bytes /= 128;
     }
     let served = session.serve_default()?;
     let block = session.allocate(bytes)?;
@@ -73,10 +73,10 @@ pub(super) fn send(
         ..plan(session, Mode::Send, 1)
     };
     // A part first: where messages go in packets, the whole may take minutes.
-    (plan.bytes, plan.calls) = (bytes / 16, 1);
-    let whole = session.run(grid, &plan)? * 16;
-    if whole > PATIENCE {
-        let seconds = whole.as_secs_f64();
+    let part = if bench.options.quick { 4 << 10 } else { PART };
+    (plan.bytes, plan.calls) = (part, 1);
+    let seconds = session.run(grid, &plan)?.as_secs_f64() * (bytes / part) as f64;
+    if seconds > PATIENCE {
         let reason = format!("a block would take about {seconds:.1} s");
         leave_out(workload, session, &reason);
         return Ok(());
