@@ -123,6 +123,16 @@ impl Workspace {
         command
     }
 
+    /// The commit that is checked out, `-dirty` behind it if files differ; `None` outside a repository.
+    pub(crate) fn commit(&self) -> Option<String> {
+        let git = |arguments: &[&str]| {
+            let mut command = Command::new("git");
+            process::output(command.current_dir(&self.root).args(arguments))
+        };
+        let text = git(&["describe", "--always", "--dirty", "--exclude=*"])?;
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
     /// `--locked`, once there is a lock file: the toolchains used here must not rewrite it in turn.
     pub(crate) fn locked(&self) -> Option<&'static str> {
         self.root.join("Cargo.lock").exists().then_some("--locked")
