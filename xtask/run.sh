@@ -3,8 +3,7 @@
 #
 #   run.sh gpu             the GPU suite: a line per check, then 'N passed, N failed'
 #   run.sh cpu             the same programs on the CPU device
-#   run.sh bench [OPTION..] the benchmarks on the GPU, all in one run of at
-#                          most 300 s (gpurpc-bench --help lists the options: --json FILE, --only NAME,...)
+#   run.sh bench OPTION .. the benchmarks on the GPU, in at most 300 s: --json FILE, --only NAME,... and more
 #   run.sh speed           floor and time per call in short; load time of each image
 #   run.sh exec PROGRAM .. a program of bin/ (loader-nv, loader-cpu, gpurpc-top, gpurpc-bench), at most 120 s
 #   run.sh list            what is in the bundle
