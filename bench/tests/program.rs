@@ -39,9 +39,11 @@ fn have(names: &[&str]) -> bool {
     false
 }
 
-/// Written to standard error itself: the harness shows what a test that passes prints to nobody.
+/// Names the test that is left out, and why: past the capture of the output of tests that pass.
 fn left_out(reason: &str) {
-    let _ = writeln!(std::io::stderr(), "left out: {reason}");
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    let _ = writeln!(std::io::stderr(), "{test} left out: {reason}");
 }
 
 fn program() -> PathBuf {

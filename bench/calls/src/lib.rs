@@ -1,5 +1,4 @@
-//! What the device program and the host program of the benchmarks agree on: the modes of the device
-//! program with their parameters, the procedures besides the built-in ones, what is in messages.
+#![doc = include_str!("../README.md")]
 #![no_std]
 #![forbid(unsafe_code)]
 
