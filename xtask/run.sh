@@ -3,8 +3,9 @@
 #
 #   run.sh gpu             the GPU suite: a line per check, then 'N passed, N failed'
 #   run.sh cpu             the same programs on the CPU device
-#   run.sh speed           time per call beside a bare flag ping-pong; load time of each image
-#   run.sh exec PROGRAM .. a program of bin/ (loader-nv, loader-cpu, gpurpc-top, pingpong), at most 120 s
+#   run.sh bench OPTION .. the benchmarks on the GPU, in at most 300 s: --json FILE, --only NAME,... and more
+#   run.sh speed           floor and time per call in short; load time of each image
+#   run.sh exec PROGRAM .. a program of bin/ (loader-nv, loader-cpu, gpurpc-top, gpurpc-bench), at most 120 s
 #   run.sh list            what is in the bundle
 #
 # LAYOUTS='line compact', LIMIT=SECONDS for each program and BUDGET=SECONDS for a suite can be set.
@@ -170,26 +171,10 @@ time_run() {
     if [ "$code" = "$want" ]; then ms "$start" "$(now)"; else echo "exit $code"; fi
 }
 
-# Time per call: the difference of two runs, so that loading and launching do not count.
-call_time() {
-    local image=$1 few=20000 many=220000 short long
-    time_run 0 "$loader" "$image" "$few" >/dev/null # loads the image into the driver's cache
-    short=$(time_run 0 "$loader" "$image" "$few")
-    long=$(time_run 0 "$loader" "$image" "$many")
-    case "$short$long" in
-    *exit*) echo "failed ($short; $long)" ;;
-    *) echo "$(((long - short) * 1000 / ((many - few) / 1000))) ns" ;;
-    esac
-}
-
 speed() {
     local l name want args cold warm
-    echo "== a bare flag ping-pong"
-    bounded "$here/bin/pingpong" || echo "pingpong failed with exit code $?"
-    echo "== increment, 1 block of 1 thread, per call"
-    for l in $layouts; do
-        printf '%-8s %s\n' "$l" "$(call_time "$(image "$l" increment)")"
-    done
+    echo "== a call beside a bare flag ping-pong"
+    bench --only increment --layout "${layouts// /,}" || echo "gpurpc-bench failed with exit code $?"
     echo "== ms from start to end of the loader with one thread: cold (driver's cache empty), warm"
     for l in $layouts; do
         while read -r name want args; do
@@ -214,6 +199,11 @@ PROGRAMS
     done
 }
 
+# The benchmarks: each kernel has a time limit of its own, this one is for all together.
+bench() {
+    timeout -k 5 "${LIMIT:-300}" "$here/bin/gpurpc-bench" --device-kind nvidia "$@" </dev/null
+}
+
 case "${1:-}" in
 gpu)
     use_gpu
@@ -228,6 +218,10 @@ cpu)
     for l in $layouts; do basics "$l"; done
     refusals
     summary
+    ;;
+bench)
+    shift
+    bench "$@"
     ;;
 speed)
     use_gpu

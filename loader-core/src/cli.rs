@@ -125,7 +125,8 @@ pub enum Usage {
     Wrong(String),
 }
 
-/// Parses the arguments behind the program's name, which is `name`.
+/// Parses the arguments behind the program's name, which is `name`, of a program that takes an image
+/// and its arguments.
 ///
 /// # Errors
 /// When nothing is to be run.
@@ -133,10 +134,22 @@ pub fn parse<C: CommandFactory + FromArgMatches>(
     name: &'static str,
     arguments: impl IntoIterator<Item = OsString>,
 ) -> Result<C, Usage> {
+    parse_as(name, "[OPTIONS] IMAGE [ARGUMENTS]...", arguments)
+}
+
+/// As [`parse`], for a program that takes `usage`.
+///
+/// # Errors
+/// When nothing is to be run.
+pub fn parse_as<C: CommandFactory + FromArgMatches>(
+    name: &'static str,
+    usage: &str,
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Result<C, Usage> {
     C::command()
         .name(name)
         .no_binary_name(true)
-        .override_usage(format!("{name} [OPTIONS] IMAGE [ARGUMENTS]..."))
+        .override_usage(format!("{name} {usage}"))
         .try_get_matches_from(arguments)
         .and_then(|matches| C::from_arg_matches(&matches))
         .map_err(|error| match error.kind() {

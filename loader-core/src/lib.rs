@@ -11,11 +11,12 @@
 //! | [`heap`] | a heap over device addresses |
 //! | [`run`] | the run: load, serve, wait |
 //! | [`end`] | how a run ends, and what then is to be done |
+//! | [`serve`] | a server behind the client that an image carries |
 //! | [`exit`] | the exit codes |
 //! | [`report`] | what was called, as JSON lines |
 //!
-//! `serve` puts a server behind the client that an image carries, `kernels` runs `_begin`,
-//! `_start` and `_end` on a thread of its own, `signals` watches for interrupts.
+//! `kernels` runs `_begin`, `_start` and `_end` on a thread of its own, `signals` watches for
+//! interrupts.
 
 pub mod block;
 pub mod cli;
@@ -28,5 +29,5 @@ mod kernels;
 pub mod program;
 pub mod report;
 pub mod run;
-mod serve;
+pub mod serve;
 mod signals;

@@ -5,11 +5,13 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use rpc_server::Table;
+
 use crate::cli::{Cli, Options, Usage, parse};
 use crate::device::{Device, DeviceError};
 use crate::exit;
 use crate::image::{self, ImageKind};
-use crate::run::{RunError, run};
+use crate::run::{RunError, run, run_serving};
 
 /// How a device is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +55,41 @@ pub fn main(name: &'static str, backends: &[&dyn Backend]) -> ExitCode {
     main_with(name, backends, std::env::args_os().skip(1))
 }
 
+/// As [`main`], with handlers of your own: `install` adds them to the built-in ones.
+///
+/// ```no_run
+/// use std::process::ExitCode;
+///
+/// use loader_core::program::{Backend, main_serving};
+/// use rpc_port::Procedure;
+/// use rpc_types::Opcode;
+///
+/// struct SquareRoot;
+///
+/// impl Procedure for SquareRoot {
+///     const OPCODE: Opcode = Opcode::user(1);
+///     const NAME: &'static str = "square_root";
+///     type Request = f64;
+///     type Reply = f64;
+/// }
+///
+/// fn my_loader(backends: &[&dyn Backend]) -> ExitCode {
+///     main_serving("my-loader", backends, |table| {
+///         table.procedure::<SquareRoot>(|_, number| Ok(number.sqrt()));
+///     })
+/// }
+/// ```
+pub fn main_serving(
+    name: &'static str,
+    backends: &[&dyn Backend],
+    install: impl FnOnce(&mut Table),
+) -> ExitCode {
+    match parse(name, std::env::args_os().skip(1)) {
+        Ok(cli) => finish(name, start(name, backends, &cli, install)),
+        Err(usage) => refuse(name, &usage),
+    }
+}
+
 /// As [`main`], with these arguments.
 pub fn main_with(
     name: &'static str,
@@ -68,10 +105,15 @@ pub fn main_with(
 
 /// Runs the image that a command line names.
 pub fn run_cli(name: &'static str, backends: &[&dyn Backend], cli: &Cli) -> ExitCode {
-    finish(name, start(name, backends, cli))
+    finish(name, start(name, backends, cli, |_| ()))
 }
 
-fn start(name: &'static str, backends: &[&dyn Backend], cli: &Cli) -> Result<u8, RunError> {
+fn start(
+    name: &'static str,
+    backends: &[&dyn Backend],
+    cli: &Cli,
+    install: impl FnOnce(&mut Table),
+) -> Result<u8, RunError> {
     let path = &cli.command[0];
     let bad_image = |error| RunError::Image {
         path: shown(path),
@@ -87,7 +129,8 @@ fn start(name: &'static str, backends: &[&dyn Backend], cli: &Cli) -> Result<u8,
             kind: kind.name(),
         })?;
     let device = backend.open(kind, &DeviceOptions::from(&cli.options))?;
-    run(name, &cli.options, &cli.command, device, &image)
+    let (options, command) = (&cli.options, &cli.command);
+    run_serving(name, options, command, device, &image, install)
 }
 
 /// An image's path, for the start of a sentence.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rpc_server::{Drained, Service};
+use rpc_server::{Drained, Service, Table};
 use thiserror::Error;
 
 use crate::block::{Block, host_environment};
@@ -18,7 +18,7 @@ use crate::image::ImageError;
 use crate::kernels::{Arguments, Kernels, pause};
 use crate::program::{complain, say};
 use crate::report::{Calls, End, Report, ReportError};
-use crate::serve::{self, ServeError};
+use crate::serve::{self, Client, ServeError};
 use crate::signals::{self, Interrupt};
 
 /// How often at most the run looks at what has no way to wake it.
@@ -74,13 +74,28 @@ pub fn run(
     device: Box<dyn Device>,
     image: &[u8],
 ) -> Result<u8, RunError> {
+    run_serving(name, options, arguments, device, image, |_| ())
+}
+
+/// As [`run`], with the handlers that `install` adds to the built-in ones.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_serving(
+    name: &'static str,
+    options: &Options,
+    arguments: &[OsString],
+    device: Box<dyn Device>,
+    image: &[u8],
+    install: impl FnOnce(&mut Table),
+) -> Result<u8, RunError> {
     if let Some(parent) = options.die_with_parent {
         die_with(parent)?;
     }
     let report = Report::create(&options.report)?;
     let device: Arc<dyn Device> = Arc::from(device);
     let grid = options.grid(device.info())?;
-    let (argument, service) = prepare(name, options, arguments, &device, image)?;
+    let (argument, service) = prepare(name, options, arguments, &device, image, install)?;
     let interrupt = Interrupt::watch()?;
     let deadline = options
         .timeout
@@ -106,6 +121,7 @@ fn prepare(
     arguments: &[OsString],
     device: &Arc<dyn Device>,
     image: &[u8],
+    install: impl FnOnce(&mut Table),
 ) -> Result<(Arguments, Option<Service>), RunError> {
     device.load(image)?;
     let block = Block::new(arguments, &host_environment());
@@ -140,11 +156,12 @@ fn prepare(
             call: "copying the program's arguments",
             reason: error.to_string(),
         })?;
-    let Some(client) = serve::client(&**device)? else {
+    let Some(client) = Client::find(&**device)? else {
         return Ok((argument, None));
     };
     device.reserve_heap(options.heap_size)?;
-    let service = serve::connect(device, client, options, name)?;
+    let server = serve::options(options, name);
+    let service = client.serve(device, options.ports, server, install)?;
     Ok((argument, Some(service)))
 }
 
@@ -310,8 +327,9 @@ fn calls(service: &Service) -> Vec<Calls> {
 }
 
 /// Ends the process with no word to the device: freeing its memory, resetting or unloading it
-/// blocks while a kernel runs, and so might what libraries do at an orderly exit.
-fn leave(code: u8) -> ! {
-    // SAFETY: `_exit` has no preconditions; standard output has been flushed.
+/// blocks while a kernel runs, and so might what libraries do at an orderly exit. What is to be seen
+/// of standard output has been flushed by the caller.
+pub fn leave(code: u8) -> ! {
+    // SAFETY: `_exit` has no preconditions.
     unsafe { libc::_exit(code.into()) }
 }

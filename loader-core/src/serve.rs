@@ -1,4 +1,8 @@
 //! A server behind the client that an image carries.
+//!
+//! A program that serves an image by itself opens a [`Device`], loads the image, asks for its
+//! [`Client`] and [serves](Client::serve) it with handlers of its own. Who only wants a loader with
+//! more handlers takes [`program::main_serving`](crate::program::main_serving).
 
 use std::io;
 use std::sync::Arc;
@@ -57,29 +61,111 @@ pub enum ServeError {
     Threads(io::Error),
 }
 
-/// The client's descriptor, if the image has a client; checked.
-pub(crate) fn client(
-    device: &dyn Device,
-) -> Result<Option<(ClientDescriptor, LayoutKind)>, ServeError> {
-    let Some(bytes) = device.read_global(CLIENT_SYMBOL, size_of::<ClientDescriptor>())? else {
-        return Ok(None);
-    };
-    check(bytemuck::try_pod_read_unaligned(&bytes).map_err(|_| ServeError::Magic)?).map(Some)
+/// The client that a loaded image carries, checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Client {
+    descriptor: ClientDescriptor,
+    layout: LayoutKind,
 }
 
-fn check(client: ClientDescriptor) -> Result<(ClientDescriptor, LayoutKind), ServeError> {
-    if client.magic != MAGIC {
-        return Err(ServeError::Magic);
+impl Client {
+    /// The client of the image that `device` has loaded; `None` if the image has none and so needs
+    /// no server.
+    ///
+    /// # Errors
+    /// When it is none that this release serves, or the device does not say.
+    pub fn find(device: &dyn Device) -> Result<Option<Self>, ServeError> {
+        let Some(bytes) = device.read_global(CLIENT_SYMBOL, size_of::<ClientDescriptor>())? else {
+            return Ok(None);
+        };
+        let descriptor = bytemuck::try_pod_read_unaligned(&bytes).map_err(|_| ServeError::Magic)?;
+        Self::check(descriptor).map(Some)
     }
-    // Nothing behind the version means anything in another one.
-    if client.version != ABI_VERSION {
-        return Err(ServeError::Version(client.version));
+
+    /// The layout that the image was built for.
+    pub const fn layout(&self) -> LayoutKind {
+        self.layout
     }
-    let layout = LayoutKind::from_number(client.layout).ok_or(ServeError::Layout(client.layout))?;
-    if client.reserved != [0; 3] || client.flags & !ClientDescriptor::NEEDS_WORDS != 0 {
-        return Err(ServeError::Reserved);
+
+    fn check(client: ClientDescriptor) -> Result<Self, ServeError> {
+        if client.magic != MAGIC {
+            return Err(ServeError::Magic);
+        }
+        // Nothing behind the version means anything in another one.
+        if client.version != ABI_VERSION {
+            return Err(ServeError::Version(client.version));
+        }
+        let layout =
+            LayoutKind::from_number(client.layout).ok_or(ServeError::Layout(client.layout))?;
+        if client.reserved != [0; 3] || client.flags & !ClientDescriptor::NEEDS_WORDS != 0 {
+            return Err(ServeError::Reserved);
+        }
+        Ok(Self {
+            descriptor: client,
+            layout,
+        })
     }
-    Ok((client, layout))
+
+    /// How many ports it gets: as many as are asked for, else as the image wishes, else one for
+    /// each warp of `device` that can be resident.
+    pub fn ports(&self, device: &dyn Device, asked: Option<u32>) -> u32 {
+        let wished = self.descriptor.wished_ports;
+        ports(asked, wished, device.info().resident_warps)
+    }
+
+    /// Completes the client and starts its server: the built-in services, then what `install` adds
+    /// to them or puts in their place.
+    ///
+    /// To be called between `load` and the first launch, or again while no kernel runs: the
+    /// service that was started last serves what is launched next. Each call takes new memory of
+    /// the device, which only the device's end frees.
+    ///
+    /// # Errors
+    /// When the device refuses memory or a copy, or no thread can be started.
+    pub fn serve(
+        &self,
+        device: &Arc<dyn Device>,
+        asked_ports: Option<u32>,
+        options: ServerOptions,
+        install: impl FnOnce(&mut Table),
+    ) -> Result<Service, ServeError> {
+        let (layout, mut client) = (self.layout, self.descriptor);
+        let lanes = device.info().lanes;
+        let ports = self.ports(&**device, asked_ports);
+        let geometry =
+            Geometry::new(layout, ports, lanes).ok_or(ServeError::Geometry { ports, lanes })?;
+        if layout == LayoutKind::Compact {
+            device.check_shared_atomics()?;
+        }
+        let shared = device.allocate_shared(geometry.shared_size())?;
+        client.ports = ports;
+        client.lanes = lanes;
+        client.shared = shared.device;
+        if words_here() {
+            client.flags |= ClientDescriptor::WORDS;
+        } else if client.flags & ClientDescriptor::NEEDS_WORDS != 0 {
+            return Err(ServeError::Words);
+        }
+        client.private = device.allocate_private(geometry.private_size())?;
+        device.write_global(CLIENT_SYMBOL, bytemuck::bytes_of(&client))?;
+        let mut table = Table::new();
+        builtin::install(&mut table, Arc::new(Standard));
+        install(&mut table);
+        // SAFETY: the buffer is page-aligned, has `shared_size` bytes, and lives as long as its
+        // device, which the service keeps (it holds the memory handle below until its threads have
+        // ended). Apart from the device, only the service reaches it.
+        let region = unsafe { Raw::<System>::new(shared.host.as_ptr(), geometry.shared_size()) };
+        let memory = Arc::clone(device);
+        match layout {
+            LayoutKind::Line => {
+                Service::start(Line::new(region, geometry), table, memory, options, ())
+            }
+            LayoutKind::Compact => {
+                Service::start(Compact::new(region, geometry), table, memory, options, ())
+            }
+        }
+        .map_err(ServeError::Threads)
+    }
 }
 
 /// How many ports: what the user says, else what the image wishes, else one for each warp.
@@ -88,57 +174,10 @@ fn ports(asked: Option<u32>, wished: u32, warps: u32) -> u32 {
     asked.unwrap_or(own).clamp(1, MAX_PORTS)
 }
 
-/// Completes the client and starts its server.
-pub(crate) fn connect(
-    device: &Arc<dyn Device>,
-    (mut client, layout): (ClientDescriptor, LayoutKind),
-    options: &Options,
-    name: &'static str,
-) -> Result<Service, ServeError> {
-    let info = device.info();
-    let ports = ports(options.ports, client.wished_ports, info.resident_warps);
-    let lanes = info.lanes;
-    let geometry =
-        Geometry::new(layout, ports, lanes).ok_or(ServeError::Geometry { ports, lanes })?;
-    if layout == LayoutKind::Compact {
-        device.check_shared_atomics()?;
-    }
-    let shared = device.allocate_shared(geometry.shared_size())?;
-    client.ports = ports;
-    client.lanes = lanes;
-    client.shared = shared.device;
-    if words_here() {
-        client.flags |= ClientDescriptor::WORDS;
-    } else if client.flags & ClientDescriptor::NEEDS_WORDS != 0 {
-        return Err(ServeError::Words);
-    }
-    client.private = device.allocate_private(geometry.private_size())?;
-    device.write_global(CLIENT_SYMBOL, bytemuck::bytes_of(&client))?;
-    // SAFETY: the buffer is page-aligned, has `shared_size` bytes, and lives as long as its
-    // device, which the service keeps (it holds the memory handle below until its threads have
-    // ended). Apart from the device, only the service reaches it.
-    let region = unsafe { Raw::<System>::new(shared.host.as_ptr(), geometry.shared_size()) };
-    match layout {
-        LayoutKind::Line => serve(Line::new(region, geometry), device, options, name),
-        LayoutKind::Compact => serve(Compact::new(region, geometry), device, options, name),
-    }
-    .map_err(ServeError::Threads)
-}
-
-fn serve<T: Transport + Send + Sync + 'static>(
-    transport: T,
-    device: &Arc<dyn Device>,
-    options: &Options,
-    name: &'static str,
-) -> io::Result<Service> {
-    let mut table = Table::new();
-    builtin::install(&mut table, Arc::new(Standard));
+/// How a loader's server works by its command line; what it reports stands behind `name`.
+pub(crate) fn options(options: &Options, name: &'static str) -> ServerOptions {
     let mut server = ServerOptions {
-        poll: match options.poll {
-            Poll::Spin => rpc_server::Poll::Spin,
-            Poll::Adaptive => rpc_server::Poll::Adaptive,
-            Poll::Sleep => rpc_server::Poll::Sleep,
-        },
+        poll: options.poll.into(),
         max_message: options.max_message,
         max_in_flight: MAX_IN_FLIGHT,
         report: Report::new(move |sentence| say(name, sentence)),
@@ -147,8 +186,17 @@ fn serve<T: Transport + Send + Sync + 'static>(
     if let Some(threads) = options.server_threads {
         server.pollers = threads as usize;
     }
-    let memory = Arc::clone(device);
-    Service::start(transport, table, memory, server, ())
+    server
+}
+
+impl From<Poll> for rpc_server::Poll {
+    fn from(poll: Poll) -> Self {
+        match poll {
+            Poll::Spin => Self::Spin,
+            Poll::Adaptive => Self::Adaptive,
+            Poll::Sleep => Self::Sleep,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -158,8 +206,8 @@ mod tests {
     #[test]
     fn clients_are_checked() {
         let good = ClientDescriptor::new(LayoutKind::Compact, 0);
-        assert_eq!(check(good).unwrap().1, LayoutKind::Compact);
-        let said = |client| check(client).unwrap_err().to_string();
+        assert_eq!(Client::check(good).unwrap().layout(), LayoutKind::Compact);
+        let said = |client| Client::check(client).unwrap_err().to_string();
         assert!(
             said(ClientDescriptor {
                 magic: *b"gpurpd\0\0",

@@ -53,6 +53,9 @@ impl Image {
         let library = unsafe { fault::watch(|| Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL)) }
             .map_err(|error| failed(error.to_string().replace(&path, "it")))?;
         let library: &'static Library = Box::leak(Box::new(library));
+        // The next image must not get this number: the system's linker knows libraries by their
+        // paths, and would give this one for it.
+        std::mem::forget(file);
         let address = |name: &str| {
             // SAFETY: the symbol is only taken for its address.
             let symbol = unsafe { library.get::<*mut ()>(name.as_bytes()) }.ok()?;

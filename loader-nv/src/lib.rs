@@ -9,6 +9,7 @@
 //! | `launch` | kernels and their parameters, faults |
 //! | `memory` | shared, private and heap memory; copies while a kernel runs |
 //! | `environment` | what the driver reads from the environment when it starts |
+//! | [`measure`] | what the driver and the copy engine take by themselves |
 //! | `cuda` | results of driver calls, owned handles |
 
 mod atomics;
@@ -18,6 +19,7 @@ mod device;
 mod environment;
 mod image;
 mod launch;
+pub mod measure;
 mod memory;
 
 pub use backend::Nvidia;

@@ -1,10 +1,12 @@
-//! The device without a GPU: what is said where it cannot run, and a whole run over a pretended
-//! driver. With a real driver the tests of its absence say that they were left out.
+//! The device without a GPU: what is said where it cannot run, and what the library does over a
+//! pretended driver. With a real driver the tests of its absence say that they were left out.
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use loader_core::device::Device as _;
+use loader_nv::measure::Direction;
 use loader_nv::{CudaDevice, Options};
 
 /// The folder of Cargo's outputs, next to which the test executables lie.
@@ -27,23 +29,29 @@ fn pretended(test: &str) -> PathBuf {
     folder
 }
 
-/// Runs the example; `None` where it was not built (`cargo test --test device` builds none).
-fn pingpong(arguments: &[&str], environment: &[(&str, &str)]) -> Option<Output> {
-    let path = outputs().join("../examples/pingpong");
-    if !path.exists() {
-        eprintln!("left out: examples/pingpong is not built");
-        return None;
-    }
-    let mut command = Command::new(path);
-    command
-        .args(arguments)
-        .env_remove("CUDA_VISIBLE_DEVICES")
-        .env_remove("FAKE_CUDA");
-    Some(command.envs(environment.iter().copied()).output().unwrap())
-}
+/// Set in a process that a test has started over the pretended driver.
+const INSIDE: &str = "GPURPC_TEST_INSIDE";
 
-fn stderr(out: &Output) -> String {
-    String::from_utf8(out.stderr.clone()).unwrap()
+/// Whether this is `test` over the pretended driver. If not, runs it again as such: the driver is
+/// looked for where the process's environment says at its start.
+fn inside(test: &str) -> bool {
+    if std::env::var_os(INSIDE).is_some() {
+        return true;
+    }
+    let Output { status, stderr, .. } = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(INSIDE, "1")
+        .env("LD_LIBRARY_PATH", pretended(test))
+        // Set by whoever has threads already, as a test has.
+        .env("CUDA_MODULE_LOADING", "EAGER")
+        .env_remove("CUDA_VISIBLE_DEVICES")
+        .env_remove("FAKE_CUDA")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(stderr).unwrap();
+    assert!(status.success(), "{said}");
+    assert!(!said.contains("leaked"), "{said}");
+    false
 }
 
 #[test]
@@ -58,75 +66,28 @@ fn without_a_driver_one_sentence_says_so() {
     let sentence = reason.to_string();
     assert!(sentence.starts_with("no NVIDIA driver: libcuda.so.1 could not be loaded ("));
     assert!(!sentence.contains('\n'), "{sentence}");
-    let Some(out) = pingpong(&[], &[]) else {
-        return;
-    };
-    assert_eq!(out.status.code(), Some(125));
-    assert_eq!(stderr(&out), format!("pingpong: {sentence}\n"));
+    let context = loader_nv::measure::empty_context(0).unwrap_err();
+    assert_eq!(context.to_string(), sentence);
 }
 
 #[test]
-fn a_run_over_the_pretended_driver_frees_everything() {
-    let folder = pretended("whole_run");
-    let Some(out) = pingpong(&["100"], &[("LD_LIBRARY_PATH", folder.to_str().unwrap())]) else {
+fn copies_are_timed_and_everything_is_freed() {
+    if !inside("copies_are_timed_and_everything_is_freed") {
         return;
-    };
-    assert_eq!(stderr(&out), "");
-    let said = String::from_utf8(out.stdout).unwrap();
-    assert!(
-        said.starts_with("pingpong: median ") && said.ends_with(" of 100\n"),
-        "{said}"
-    );
-    assert_eq!(out.status.code(), Some(0));
+    }
+    let device = CudaDevice::open(&Options::default()).unwrap();
+    device.load(b".version 7.0\n.target sm_70\n").unwrap();
+    let copies = device.copies(10_000).unwrap();
+    assert!(copies.check().unwrap());
+    for direction in [Direction::ToHost, Direction::ToDevice] {
+        let one = copies.time(direction, 1).unwrap();
+        assert!(!one.is_zero());
+    }
 }
 
 #[test]
-fn every_way_not_to_start_has_its_sentence() {
-    let folder = pretended("no_start");
-    for (arguments, variable, value, sentence) in [
-        (
-            &["9"][..],
-            "CUDA_VISIBLE_DEVICES",
-            "",
-            "CUDA_VISIBLE_DEVICES is empty",
-        ),
-        (
-            &["9"],
-            "FAKE_CUDA",
-            "too-old",
-            "could not start: CUDA error 803 (CUDA_ERROR_SYSTEM",
-        ),
-        (
-            &["9"],
-            "FAKE_CUDA",
-            "newer-code",
-            "812 (unrecognized error code: an error of a later",
-        ),
-        (
-            &["9", "2"],
-            "FAKE_CUDA",
-            "",
-            "there is no CUDA device 2: the driver shows 2, counted",
-        ),
-        (
-            &["9"],
-            "FAKE_CUDA",
-            "trap",
-            "the program faulted on the device: CUDA error 719 (CUDA_",
-        ),
-    ] {
-        let environment = [
-            ("LD_LIBRARY_PATH", folder.to_str().unwrap()),
-            (variable, value),
-        ];
-        let Some(out) = pingpong(arguments, &environment) else {
-            return;
-        };
-        let said = stderr(&out);
-        assert_eq!(out.status.code(), Some(125), "{said}");
-        assert!(
-            said.contains(sentence) && said.lines().count() == 1,
-            "{sentence}: {said}"
-        );
+fn an_empty_context_is_made_and_freed() {
+    if inside("an_empty_context_is_made_and_freed") {
+        loader_nv::measure::empty_context(0).unwrap();
     }
 }

@@ -153,3 +153,42 @@ fn left_out(reason: &str) {
     let test = thread.name().unwrap_or("a test");
     let _ = writeln!(std::io::stderr(), "{test} left out: {reason}");
 }
+
+#[test]
+fn every_way_not_to_start_has_its_sentence() {
+    let folder = folder("no_start");
+    for (arguments, trouble, sentence) in [
+        (
+            &["image.ptx"][..],
+            "too-old",
+            "could not start: CUDA error 803 (CUDA_ERROR_SYSTEM",
+        ),
+        (
+            &["image.ptx"],
+            "newer-code",
+            "812 (unrecognized error code: an error of a later",
+        ),
+        (
+            &["--device", "2", "image.ptx"],
+            "",
+            "there is no CUDA device 2: the driver shows 2, counted",
+        ),
+    ] {
+        let (code, said) = loader(&folder, arguments, trouble);
+        assert_eq!(code, Some(125), "{said}");
+        assert!(
+            said.contains(sentence) && said.lines().count() == 1,
+            "{sentence}: {said}"
+        );
+    }
+    let Output { status, stderr, .. } = Command::new(env!("CARGO_BIN_EXE_loader-nv"))
+        .current_dir(&folder)
+        .arg("image.ptx")
+        .env("LD_LIBRARY_PATH", &folder)
+        .env("CUDA_VISIBLE_DEVICES", "")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(stderr).unwrap();
+    assert_eq!(status.code(), Some(125), "{said}");
+    assert!(said.contains("CUDA_VISIBLE_DEVICES is empty"), "{said}");
+}

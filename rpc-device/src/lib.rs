@@ -8,6 +8,7 @@
 //! | [`print`] | what the printing macros do |
 //! | [`calls`] | [`exit`], [`call`], [`notify`], [`exchange`] |
 //! | [`client`] | the client that the host has set up |
+//! | [`clock`] | nanoseconds |
 //! | [`mod@entry`] | what [`entry!`] makes, panics included |
 //!
 //! `target` has one file for each of NVPTX, AMDGPU and hosts: lanes, positions, ending a thread.
@@ -31,6 +32,7 @@ extern crate std;
 
 pub mod calls;
 pub mod client;
+pub mod clock;
 pub mod entry;
 pub mod grid;
 pub mod print;

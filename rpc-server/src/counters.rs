@@ -79,7 +79,7 @@ struct Slot {
     errors: AtomicU64,
 }
 
-/// The numbers of one poller: it alone writes them.
+/// The numbers of one poller: it alone writes them. Without slots nothing is counted.
 pub(crate) struct Block(Box<[Slot]>);
 
 /// Relaxed: there is one writer, and nothing is published by a count.
@@ -93,12 +93,16 @@ impl Block {
     }
 
     pub(crate) fn begun(&self, slot: usize, mask: u64) {
-        add(&self.0[slot].calls, 1);
-        add(&self.0[slot].lanes, mask.count_ones().into());
+        if let Some(slot) = self.0.get(slot) {
+            add(&slot.calls, 1);
+            add(&slot.lanes, mask.count_ones().into());
+        }
     }
 
     pub(crate) fn ended(&self, slot: usize, bytes_in: u64, bytes_out: u64, error: bool) {
-        let slot = &self.0[slot];
+        let Some(slot) = self.0.get(slot) else {
+            return;
+        };
         add(&slot.bytes_in, bytes_in);
         add(&slot.bytes_out, bytes_out);
         if error {
@@ -107,7 +111,9 @@ impl Block {
     }
 
     fn read(&self, slot: usize) -> OpcodeCounters {
-        let slot = &self.0[slot];
+        let Some(slot) = self.0.get(slot) else {
+            return OpcodeCounters::default();
+        };
         OpcodeCounters {
             opcode: None,
             name: "",

@@ -59,12 +59,15 @@ pub struct Options {
     pub max_message: u64,
     /// The most bytes of messages held at once.
     pub max_in_flight: u64,
+    /// Whether calls are counted; otherwise [`Service::counters`](crate::Service::counters) gives
+    /// zeros.
+    pub counters: bool,
     /// Where unknown opcodes and failing handlers are reported.
     pub report: Report,
 }
 
 impl Default for Options {
-    /// Half the cores, at most 8; adaptive; 64 MiB a message, 1 GiB in all; standard error.
+    /// Half the cores, at most 8; adaptive; 64 MiB a message, 1 GiB in all; counted; standard error.
     fn default() -> Self {
         let cores = available_parallelism().map_or(1, usize::from);
         Self {
@@ -72,6 +75,7 @@ impl Default for Options {
             poll: Poll::Adaptive,
             max_message: 64 << 20,
             max_in_flight: 1 << 30,
+            counters: true,
             report: Report::default(),
         }
     }

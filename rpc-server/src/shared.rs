@@ -205,7 +205,11 @@ impl Shared {
         ports: u32,
         pollers: usize,
     ) -> Self {
-        let slots = table.entries.len() + 1;
+        let slots = if options.counters {
+            table.entries.len() + 1
+        } else {
+            0
+        };
         Self {
             table,
             context: Arc::new(Context {

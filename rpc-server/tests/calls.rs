@@ -15,6 +15,7 @@ use rpc_types::{Opcode, Status};
 
 on_both_layouts!(
     increments,
+    uncounted,
     waves,
     echoes,
     lanes,
@@ -299,6 +300,18 @@ fn more_than_replies<T: Layout>() {
         );
         assert_eq!(client.call::<Half>(&8), Ok(4));
     });
+}
+
+fn uncounted<T: Layout>() {
+    let mut plan = Plan::new(1);
+    plan.options.counters = false;
+    let rig = plan.start::<T>();
+    assert_eq!(rig.client(0).call::<Increment>(&1), Ok(2));
+    let unhandled = Err(Error::Status(Status::UNHANDLED));
+    assert_eq!(rig.client(0).call::<Half>(&1), unhandled);
+    let counters = rig.service.counters();
+    assert_eq!(counters.total().calls, 0);
+    assert!(counters.of(Opcode::TEST_INCREMENT).is_some());
 }
 
 struct Half;

@@ -11,13 +11,8 @@ use crate::target::{Layout, Target, image_path};
 use crate::workspace::Workspace;
 use crate::{ImagesArgs, images};
 
-/// The programs that go into `dist/bin/`, each with its path below cargo's release folder.
-const PROGRAMS: [(&str, &str); 4] = [
-    ("gpurpc-top", "gpurpc-top"),
-    ("loader-nv", "loader-nv"),
-    ("loader-cpu", "loader-cpu"),
-    ("pingpong", "examples/pingpong"),
-];
+/// The programs that go into `dist/bin/`: binaries of packages of the same name.
+const PROGRAMS: [&str; 4] = ["gpurpc-top", "loader-nv", "loader-cpu", "gpurpc-bench"];
 
 /// The most that `dist/` may weigh: it is copied to other machines for every run there.
 const MAX_BYTES: u64 = 64 << 20;
@@ -30,27 +25,15 @@ pub(crate) fn bundle(workspace: &Workspace) -> Result<()> {
     timed("images", || {
         images::build(workspace, &ImagesArgs::default())
     })?;
-    timed("programs", || {
-        let mut command = workspace.cargo();
-        command
-            .args(["build", "--release", "--bins"])
-            .args(workspace.locked());
-        command.args(["-p", "gpurpc-top", "-p", "loader-nv", "-p", "loader-cpu"]);
-        process::run(&mut command)?;
-        let mut command = workspace.cargo();
-        command
-            .args(["build", "--release"])
-            .args(workspace.locked());
-        process::run(command.args(["-p", "loader-nv", "--example", "pingpong"]))
-    })?;
+    timed("programs", || build_programs(workspace, &PROGRAMS))?;
 
     let dist = workspace.root.join("dist");
     if dist.exists() {
         fs::remove_dir_all(&dist).context("cannot remove the old dist/")?;
     }
     let release = workspace.target_dir.join("release");
-    for (name, path) in PROGRAMS {
-        copy(&release.join(path), &dist.join("bin").join(name))?;
+    for name in PROGRAMS {
+        copy(&release.join(name), &dist.join("bin").join(name))?;
         strip(&dist.join("bin").join(name))?;
     }
     for target in Target::ALL {
@@ -70,7 +53,7 @@ pub(crate) fn bundle(workspace: &Workspace) -> Result<()> {
 
     let bytes = size(&dist)?;
     println!(
-        "dist/: {} KiB; `dist/run.sh gpu` runs the suite on a GPU",
+        "dist/: {} KiB; `dist/run.sh gpu` runs the suite on a GPU, `dist/run.sh bench` measures",
         bytes >> 10
     );
     if bytes > MAX_BYTES {
@@ -79,6 +62,20 @@ pub(crate) fn bundle(workspace: &Workspace) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Builds host programs as they are shipped.
+pub(crate) fn build_programs(workspace: &Workspace, names: &[&str]) -> Result<()> {
+    let mut command = workspace.cargo();
+    command
+        .args(["build", "--release", "--bins"])
+        .args(workspace.locked());
+    for name in names {
+        command.args(["-p", name]);
+    }
+    // Which commit was measured is told with the numbers.
+    command.envs(workspace.commit().map(|commit| ("GPURPC_COMMIT", commit)));
+    process::run(&mut command)
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {

@@ -1,8 +1,9 @@
 //! `cargo xtask`: builds the GPU images and runs the workspace's checks.
 //!
 //! [`toolchain`] finds the compiler for the GPUs, [`images`] builds with it, [`ptx`] checks what came
-//! out; [`suite`], [`bundle`] and [`run`] are what people start.
+//! out; [`suite`], [`bundle`], [`bench`] and [`run`] are what people start.
 
+mod bench;
 mod bundle;
 mod images;
 mod process;
@@ -44,6 +45,8 @@ enum Command {
     },
     /// Build one program and run it.
     Run(RunArgs),
+    /// Build the benchmarks and run them on the CPU device.
+    Bench(BenchArgs),
     /// Set up the toolchain, build all images, run all tests and the loom models.
     Test,
     /// Pack programs, images and run.sh into dist/, for a machine with a GPU and no Rust.
@@ -89,6 +92,14 @@ struct RunArgs {
     loader: Vec<String>,
 }
 
+/// How `bench` measures.
+#[derive(Args)]
+struct BenchArgs {
+    /// Options of gpurpc-bench, such as `--only increment,noop`, `--json FILE` or `--help`.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    args: Vec<String>,
+}
+
 fn main() -> ExitCode {
     match dispatch(Cli::parse().command) {
         Ok(code) => code,
@@ -110,6 +121,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         }
         Command::CheckPtx { files } => ptx::check_files(&files)?,
         Command::Run(args) => return run::run(&Workspace::load()?, &args),
+        Command::Bench(args) => return bench::bench(&Workspace::load()?, &args),
         Command::Test => suite::test(&Workspace::load()?)?,
         Command::Bundle => bundle::bundle(&Workspace::load()?)?,
         Command::Ci => suite::ci(&Workspace::load()?)?,
@@ -125,6 +137,17 @@ mod tests {
     #[test]
     fn command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn options_of_the_benchmarks_are_passed_on() {
+        let Ok(Cli {
+            command: Command::Bench(bench),
+        }) = Cli::try_parse_from(["xtask", "bench", "--only", "noop", "--quick"])
+        else {
+            panic!("not a bench command");
+        };
+        assert_eq!(bench.args, ["--only", "noop", "--quick"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::process;
 
-/// A GPU program: a package under `examples/` that builds a cdylib.
+/// A GPU program: a package under `examples/` or `bench/` that builds a cdylib.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
     /// The package's name, which is the program's.
@@ -18,6 +18,9 @@ pub(crate) struct Program {
     /// Whether the package has the feature `compact`.
     pub(crate) compact: bool,
 }
+
+/// Where the GPU programs lie, below the workspace.
+const PROGRAM_FOLDERS: [&str; 2] = ["examples", "bench"];
 
 /// Where the workspace lies and what it holds.
 pub(crate) struct Workspace {
@@ -56,11 +59,16 @@ impl Workspace {
                 .with_context(|| format!("cargo metadata names no {key}"))
         };
         let root = path("workspace_root")?;
-        let examples = root.join("examples");
+        let folders = PROGRAM_FOLDERS.map(|folder| root.join(folder));
         let mut programs: Vec<Program> = (metadata["packages"].as_array().into_iter().flatten())
             .filter(|package| {
                 let manifest = package["manifest_path"].as_str();
-                manifest.is_some_and(|manifest| Path::new(manifest).starts_with(&examples))
+                let lies_in = |manifest| {
+                    folders
+                        .iter()
+                        .any(|folder| Path::new(manifest).starts_with(folder))
+                };
+                manifest.is_some_and(lies_in)
             })
             .filter_map(program)
             .collect();
@@ -87,7 +95,7 @@ impl Workspace {
     pub(crate) fn select(&self, names: &[String]) -> Result<Vec<&Program>> {
         if names.is_empty() {
             if self.programs.is_empty() {
-                bail!("no package under examples/ builds a cdylib");
+                bail!("no package under examples/ or bench/ builds a cdylib");
             }
             return Ok(self.programs.iter().collect());
         }
@@ -113,6 +121,16 @@ impl Workspace {
         let mut command = Command::new(cargo_program());
         command.current_dir(&self.root);
         command
+    }
+
+    /// The commit that is checked out, `-dirty` behind it if files differ; `None` outside a repository.
+    pub(crate) fn commit(&self) -> Option<String> {
+        let git = |arguments: &[&str]| {
+            let mut command = Command::new("git");
+            process::output(command.current_dir(&self.root).args(arguments))
+        };
+        let text = git(&["describe", "--always", "--dirty", "--exclude=*"])?;
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
     /// `--locked`, once there is a lock file: the toolchains used here must not rewrite it in turn.

@@ -3,6 +3,8 @@
 use std::boxed::Box;
 use std::cell::Cell;
 use std::panic::resume_unwind;
+use std::sync::OnceLock;
+use std::time::Instant;
 
 use rpc_port::HostWarp;
 use rpc_types::image::CpuThread;
@@ -69,6 +71,12 @@ pub fn blocks() -> [u32; 3] {
 /// Threads of a block.
 pub fn threads() -> [u32; 3] {
     current().threads
+}
+
+/// Since this was first asked.
+pub(crate) fn nanoseconds() -> u64 {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    FIRST.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
 /// Ends this thread alone, by unwinding to its entry point.

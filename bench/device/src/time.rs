@@ -1,0 +1,113 @@
+//! Modes that last for some time.
+
+use bench_calls::{Plan, Sample, echo_source, echo_target, failure};
+use rpc_device::call;
+use rpc_device::clock::nanoseconds;
+
+use crate::Me;
+use crate::bulk::{echo_once, words};
+use crate::calls::add_one_apart;
+
+/// Calls between two looks at the clock.
+const CALLS_PER_LOOK: u64 = 16;
+
+/// Whether this device has no clock, so that no time would ever be over.
+fn timeless() -> bool {
+    nanoseconds() == 0 && nanoseconds() == 0
+}
+
+/// Lets so many nanoseconds pass without a call.
+fn wait(time: u64) {
+    #[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
+    std::thread::sleep(std::time::Duration::from_nanos(time));
+    #[cfg(any(target_arch = "nvptx64", target_arch = "amdgpu"))]
+    {
+        let begun = nanoseconds();
+        while nanoseconds() - begun < time {}
+    }
+}
+
+#[inline(never)]
+pub(crate) fn idle(plan: &Plan) -> i32 {
+    if timeless() {
+        return failure::CLOCK;
+    }
+    wait(plan.calls);
+    0
+}
+
+#[inline(never)]
+pub(crate) fn first(plan: &Plan) -> i32 {
+    if timeless() {
+        return failure::CLOCK;
+    }
+    for i in 0..plan.calls {
+        wait(plan.bytes);
+        let begun = nanoseconds();
+        let result = add_one_apart(i);
+        let time = nanoseconds() - begun;
+        if let Err(failure) = result {
+            return failure;
+        }
+        if call::<Sample>(&time).is_err() {
+            return failure::ERROR;
+        }
+    }
+    0
+}
+
+#[inline(never)]
+pub(crate) fn beside(me: Me, plan: &Plan) -> i32 {
+    if timeless() {
+        return failure::CLOCK;
+    }
+    let begun = nanoseconds();
+    let over = || nanoseconds() - begun >= plan.calls;
+    if me.warp == 0 {
+        return if me.lane == 0 && plan.bytes > 0 {
+            stream(plan, over)
+        } else {
+            0
+        };
+    }
+    let mut count = 0;
+    while !over() {
+        for _ in 0..CALLS_PER_LOOK {
+            if let Err(failure) = add_one_apart(me.index << 32 | count) {
+                return failure;
+            }
+            count += 1;
+        }
+    }
+    if me.lane == 0 && call::<Sample>(&count).is_err() {
+        return failure::ERROR;
+    }
+    0
+}
+
+/// Echoes until it is `over`, at least once.
+fn stream(plan: &Plan, over: impl Fn() -> bool) -> i32 {
+    // SAFETY: the host has allocated and filled two parts, and the first lane of the first warp alone
+    // accesses them.
+    let (message, answer) = unsafe {
+        (
+            words(plan, echo_source(0, plan.bytes), plan.bytes),
+            words(plan, echo_target(0, plan.bytes), plan.bytes),
+        )
+    };
+    let mut round = 0;
+    loop {
+        if let Err(failure) = echo_once(message, answer, round) {
+            return failure;
+        }
+        if over() {
+            break;
+        }
+        round += 1;
+    }
+    if message == answer {
+        0
+    } else {
+        failure::ANSWER
+    }
+}

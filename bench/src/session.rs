@@ -1,0 +1,367 @@
+//! A device with the image loaded, and the server that is behind it at the moment.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bench_calls::{Plan, failure};
+use loader_core::block::Block;
+use loader_core::device::{Device, DeviceError, Grid, Kernel};
+use loader_core::end::STOP;
+use loader_core::program::{DeviceOptions, say};
+use loader_core::serve::{Client, ServeError};
+use loader_cpu::CpuDevice;
+use loader_nv::CudaDevice;
+use rpc_server::{Counters, DeviceMemory, Options, Report, Service};
+use thiserror::Error;
+
+use crate::NAME;
+use crate::cli::{Cli, Kind, Layout};
+use crate::handlers::{Samples, install};
+use crate::output::OutputError;
+use crate::row::Served;
+
+/// Device memory for messages.
+const HEAP: u64 = 256 << 20;
+/// Room for a kernel's arguments, and behind it for what its threads return.
+const ARGUMENTS: usize = 4096;
+/// Stack of a GPU's thread: twice the default, for a block of messages lies there.
+const GPU_STACK: usize = 32 << 10;
+/// The pauses between two looks whether a kernel has ended: as short as does not change what is
+/// measured, and a thousandth of its time.
+const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(5));
+const PART_OF_TIME: u32 = 1000;
+
+/// Why a workload has no result.
+#[derive(Debug, Error)]
+pub(crate) enum Trouble {
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error("the image {path} cannot be read: {error}; `cargo xtask images` builds it")]
+    Image { path: String, error: std::io::Error },
+    /// Something that was checked was not right, in whole sentences.
+    #[error("{0}")]
+    Wrong(String),
+    /// A kernel took too long, but ended when it was told to.
+    #[error("{0}")]
+    TimedOut(String),
+    /// A kernel would not end: nothing more can be done with the device.
+    #[error("{0}; it cannot be ended, so the rest is not measured")]
+    Stuck(String),
+}
+
+impl Trouble {
+    /// Whether nothing more can be measured with this device.
+    pub(crate) const fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::Stuck(_) | Self::Output(_) | Self::Device(DeviceError::Fault(_))
+        )
+    }
+}
+
+/// The device, by its own type: some measurements need more than every device has.
+pub(crate) enum Opened {
+    Cpu(Arc<CpuDevice>),
+    Nvidia(Arc<CudaDevice>),
+}
+
+impl Opened {
+    fn open(kind: Kind, device: u32) -> Result<Self, DeviceError> {
+        Ok(match kind {
+            Kind::Cpu => Self::Cpu(Arc::new(CpuDevice::open(&DeviceOptions {
+                device,
+                ..DeviceOptions::default()
+            })?)),
+            Kind::Nvidia => Self::Nvidia(Arc::new(CudaDevice::open(&loader_nv::Options {
+                device,
+                stack_size: Some(GPU_STACK),
+            })?)),
+        })
+    }
+
+    fn device(&self) -> Arc<dyn Device> {
+        match self {
+            Self::Cpu(device) => Arc::clone(device) as _,
+            Self::Nvidia(device) => Arc::clone(device) as _,
+        }
+    }
+}
+
+/// A device with the image loaded.
+pub(crate) struct Session {
+    pub(crate) opened: Opened,
+    pub(crate) device: Arc<dyn Device>,
+    pub(crate) samples: Samples,
+    client: Client,
+    options: Cli,
+    /// Device address of the arguments' room.
+    arguments: u64,
+    service: Option<(Setup, Service)>,
+}
+
+/// How the server is to be set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Setup {
+    pub(crate) ports: Option<u32>,
+    pub(crate) counters: bool,
+}
+
+impl Session {
+    /// Opens the device and loads the image at `path`.
+    pub(crate) fn open(options: &Cli, path: &Path) -> Result<Self, Trouble> {
+        let shown = || path.display().to_string();
+        let image = std::fs::read(path).map_err(|error| Trouble::Image {
+            path: shown(),
+            error,
+        })?;
+        let opened = Opened::open(options.device_kind, options.device)?;
+        let device = opened.device();
+        device.load(&image)?;
+        let arguments = device.allocate_private(ARGUMENTS + 8)?;
+        device.reserve_heap(HEAP)?;
+        let Some(client) = Client::find(&*device)? else {
+            let sentence = format!(
+                "the image {} calls no host, so it is none of this program's",
+                shown()
+            );
+            return Err(Trouble::Wrong(sentence));
+        };
+        Ok(Self {
+            opened,
+            device,
+            samples: Samples::default(),
+            client,
+            options: options.clone(),
+            arguments,
+            service: None,
+        })
+    }
+
+    /// Lanes of a warp.
+    pub(crate) fn width(&self) -> u32 {
+        self.device.info().lanes
+    }
+
+    /// The layout of the image.
+    pub(crate) fn layout(&self) -> Layout {
+        self.client.layout().into()
+    }
+
+    fn server_options(&self, setup: Setup) -> Options {
+        let mut options = Options {
+            poll: self.options.poll.into(),
+            counters: setup.counters,
+            report: Report::new(|sentence| say(NAME, sentence)),
+            ..Options::default()
+        };
+        if let Some(threads) = self.options.server_threads {
+            options.pollers = threads as usize;
+        }
+        options
+    }
+
+    /// Makes sure that a server of this kind is behind the image.
+    pub(crate) fn serve(&mut self, setup: Setup) -> Result<Served, Trouble> {
+        let asked = setup.ports.or(self.options.ports);
+        let options = self.server_options(setup);
+        let served = Served {
+            layout: self.layout().name(),
+            ports: self.client.ports(&*self.device, asked),
+            server_threads: options.pollers as u32,
+            poll: match self.options.poll {
+                loader_core::cli::Poll::Spin => "spin",
+                loader_core::cli::Poll::Adaptive => "adaptive",
+                loader_core::cli::Poll::Sleep => "sleep",
+            },
+        };
+        if self.service.as_ref().is_some_and(|(old, _)| *old == setup) {
+            return Ok(served);
+        }
+        self.end_service();
+        let samples = self.samples.clone();
+        let service = self.client.serve(&self.device, asked, options, |table| {
+            install(table, samples);
+        })?;
+        self.service = Some((setup, service));
+        self.launch(Grid::ONE, &self.begin(), self.options.timeout)?;
+        Ok(served)
+    }
+
+    /// The server as loaders set it up.
+    pub(crate) fn serve_default(&mut self) -> Result<Served, Trouble> {
+        self.serve(Setup {
+            ports: None,
+            counters: true,
+        })
+    }
+
+    /// What was counted so far.
+    pub(crate) fn counters(&self) -> Counters {
+        self.service
+            .as_ref()
+            .map(|(_, service)| service.counters())
+            .unwrap_or_default()
+    }
+
+    fn end_service(&mut self) {
+        if let Some((_, service)) = self.service.take() {
+            service.stop();
+        }
+    }
+
+    /// After trouble: the next workload gets a server of its own.
+    pub(crate) fn recover(&mut self) {
+        self.end_service();
+        self.samples.take();
+    }
+
+    /// Device memory of `bytes` bytes, from the heap that device programs get theirs from.
+    pub(crate) fn allocate(&self, bytes: u64) -> Result<Allocated, Trouble> {
+        let address = self.device.allocate(bytes).ok_or_else(|| {
+            Trouble::Wrong(format!("the device's heap has no room for {bytes} bytes"))
+        })?;
+        Ok(Allocated {
+            address,
+            device: Arc::clone(&self.device),
+        })
+    }
+
+    fn begin(&self) -> Kernel {
+        Kernel::Begin {
+            argc: 0,
+            argv: self.arguments,
+            envp: self.arguments,
+        }
+    }
+
+    /// Runs a kernel by `plan` and checks what its threads return: how long it took.
+    pub(crate) fn run(&mut self, grid: Grid, plan: &Plan) -> Result<Duration, Trouble> {
+        self.run_for(grid, plan, Duration::ZERO)
+    }
+
+    /// As [`run`](Self::run), of a kernel that is to take `expected`.
+    pub(crate) fn run_for(
+        &mut self,
+        grid: Grid,
+        plan: &Plan,
+        expected: Duration,
+    ) -> Result<Duration, Trouble> {
+        let kernel = self.prepare(plan)?;
+        let time = self.launch(grid, &kernel, expected + self.options.timeout)?;
+        self.check()?;
+        Ok(time)
+    }
+
+    /// Puts the plan where the kernel finds it.
+    pub(crate) fn prepare(&self, plan: &Plan) -> Result<Kernel, Trouble> {
+        let mut arguments = vec!["bench".into(), plan.mode.name().into()];
+        arguments.extend(plan.numbers().map(|number| number.to_string().into()));
+        let block = Block::new(&arguments, &[]);
+        let ret = self.arguments + ARGUMENTS as u64;
+        let write = |bytes: &[u8], to| self.device.copy_to_device(bytes, to);
+        write(&block.at(self.arguments), self.arguments)
+            .and_then(|()| write(&[0; 4], ret))
+            .map_err(|error| Trouble::Wrong(error.to_string()))?;
+        Ok(Kernel::Start {
+            argc: block.argc(),
+            argv: self.arguments,
+            envp: self.arguments + block.envp(),
+            ret,
+        })
+    }
+
+    /// Starts a kernel and waits for its end: how long that took.
+    fn launch(
+        &mut self,
+        grid: Grid,
+        kernel: &Kernel,
+        limit: Duration,
+    ) -> Result<Duration, Trouble> {
+        let begun = Instant::now();
+        self.device.launch(kernel, grid)?;
+        loop {
+            if self.device.finished()? {
+                return Ok(begun.elapsed());
+            }
+            let elapsed = begun.elapsed();
+            let ended = self
+                .service
+                .as_ref()
+                .is_some_and(|(_, s)| s.ended().is_some());
+            if ended || elapsed > limit {
+                return Err(self.interrupt(limit, ended));
+            }
+            std::thread::sleep((elapsed / PART_OF_TIME).clamp(PAUSES.0, PAUSES.1));
+        }
+    }
+
+    /// Tells a kernel to end, which has to end somehow.
+    pub(crate) fn interrupt(&mut self, limit: Duration, ended: bool) -> Trouble {
+        let mut sentence = if ended {
+            "the device program ended the run, which none does that is right".to_owned()
+        } else {
+            format!("the kernel had not ended after {} s", limit.as_secs_f64())
+        };
+        if let Some((_, service)) = &self.service {
+            let open = service.open_exchanges();
+            if let Some(first) = open.first() {
+                sentence = format!(
+                    "{sentence}; {} ports have an open exchange, such as {first}",
+                    open.len()
+                );
+            }
+            service.stop_device();
+        }
+        let deadline = Instant::now() + STOP;
+        while Instant::now() < deadline {
+            match self.device.finished() {
+                Ok(true) => return Trouble::TimedOut(sentence),
+                Ok(false) => std::thread::sleep(PAUSES.1),
+                Err(error) => return error.into(),
+            }
+        }
+        Trouble::Stuck(sentence)
+    }
+
+    /// Whether all threads of the last kernel are content.
+    pub(crate) fn check(&self) -> Result<(), Trouble> {
+        let mut word = [0; 4];
+        self.device
+            .copy_to_host(self.arguments + ARGUMENTS as u64, &mut word)
+            .map_err(|error| Trouble::Wrong(error.to_string()))?;
+        match i32::from_le_bytes(word) {
+            0 => Ok(()),
+            bits => {
+                let names = failure::NAMES.iter().filter(|(bit, _)| bits & bit != 0);
+                let words: Vec<_> = names.map(|(_, name)| *name).collect();
+                Err(Trouble::Wrong(format!(
+                    "the device program returned {bits}: {}",
+                    words.join(", ")
+                )))
+            }
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.end_service();
+    }
+}
+
+/// Device memory, freed when it is dropped.
+pub(crate) struct Allocated {
+    pub(crate) address: u64,
+    device: Arc<dyn Device>,
+}
+
+impl Drop for Allocated {
+    fn drop(&mut self) {
+        DeviceMemory::free(&*self.device, self.address);
+    }
+}

@@ -1,0 +1,116 @@
+//! One thing against another, in turns: so that what drifts drifts for both.
+
+use std::time::Duration;
+
+use bench_calls::{Mode, Plan};
+
+use super::bulk::fill;
+use super::{Bench, Workload, grid, median, plan, row};
+use crate::row::{Ratio, Unit};
+use crate::session::{Session, Setup, Trouble};
+
+/// Pairs of counters on and off.
+const PAIRS: u32 = 11;
+
+pub(super) fn counters(session: &mut Session, bench: &mut Bench) -> Result<(), Trouble> {
+    let size = (bench.sizes.crowd, session.width());
+    let grid = grid(bench, session, size.0);
+    let mut plan = plan(session, Mode::Increment, size.1);
+    // Each change of the server takes new memory, which a port for each warp keeps small.
+    let setup = |counters| Setup {
+        ports: Some(size.0),
+        counters,
+    };
+    let served = session.serve(setup(true))?;
+    let (calls, _) = bench.repeat(16, |calls| {
+        plan.calls = calls;
+        Ok(session.run(grid, &plan)?.as_secs_f64())
+    })?;
+    plan.calls = calls;
+    let pairs = if bench.options.quick { 2 } else { PAIRS };
+    let mut ratios = Vec::new();
+    for pair in 0..pairs {
+        let mut time = |counters| -> Result<f64, Trouble> {
+            session.serve(setup(counters))?;
+            // Wakes the server's threads.
+            session.run(grid, &Plan { calls: 16, ..plan })?;
+            Ok(session.run(grid, &plan)?.as_secs_f64())
+        };
+        // Whoever comes second finds the machine as the first has left it: each in turn.
+        let (on, off) = if pair % 2 == 0 {
+            let on = time(true)?;
+            (on, time(false)?)
+        } else {
+            let off = time(false)?;
+            (time(true)?, off)
+        };
+        ratios.push(on / off);
+    }
+    let mut row = row(Workload::Counters, served, size, 8);
+    row.calls = calls;
+    row.unit = Unit::Percent;
+    row.values = ratios.iter().map(|ratio| ratio * 100.0).collect();
+    row.ratio = Some(Ratio {
+        value: median(&ratios),
+        to: "off",
+    });
+    bench.output.row(&row)?;
+    Ok(())
+}
+
+/// Bytes that the stream echoes at a time.
+const STREAM: u64 = 4 << 20;
+
+pub(super) fn stream_beside(session: &mut Session, bench: &mut Bench) -> Result<(), Trouble> {
+    let served = session.serve_default()?;
+    let size = (bench.sizes.crowd, session.width());
+    let bytes = if bench.options.quick {
+        STREAM / 64
+    } else {
+        STREAM
+    };
+    let time = if bench.options.quick {
+        Duration::from_millis(5)
+    } else {
+        Duration::from_millis(200)
+    };
+    let memory = session.allocate(2 * bytes)?;
+    let grid = grid(bench, session, size.0);
+    let mut rate = |bytes| -> Result<f64, Trouble> {
+        let plan = Plan {
+            calls: time.as_nanos() as u64,
+            bytes,
+            address: memory.address,
+            ..plan(session, Mode::Beside, size.1)
+        };
+        if bytes > 0 {
+            fill(session, memory.address, 2 * bytes)?;
+        }
+        session.samples.take();
+        session.run_for(grid, &plan, time)?;
+        let counts = session.samples.take();
+        if counts.len() as u32 != size.0 - 1 {
+            let (told, warps) = (counts.len(), size.0 - 1);
+            let sentence = format!("{told} of {warps} warps have told how often they called");
+            return Err(Trouble::Wrong(sentence));
+        }
+        Ok(counts.iter().sum::<u64>() as f64 / time.as_secs_f64())
+    };
+    // Warm, and pairs.
+    rate(0)?;
+    let (mut alone, mut beside) = (Vec::new(), Vec::new());
+    for _ in 0..bench.repetitions() {
+        alone.push(rate(0)?);
+        beside.push(rate(bytes)?);
+    }
+    let ratio = median(&beside) / median(&alone);
+    let mut row = row(Workload::StreamBeside, served, size, bytes);
+    row.unit = Unit::PerSecond;
+    row.values = beside;
+    row.ratio = Some(Ratio {
+        value: ratio,
+        to: "alone",
+    });
+    bench.output.row(&row)?;
+    Ok(())
+}
