@@ -5,6 +5,7 @@
 //! in parts that the host joins, so that one call's text is never torn or interleaved.
 
 use core::fmt::{self, Write};
+use core::mem::MaybeUninit;
 
 use rpc_port::Error;
 use rpc_types::Opcode;
@@ -36,8 +37,9 @@ pub(crate) struct Writer {
     /// The number of a message that goes in parts, from its first part on.
     message: Option<u32>,
     used: usize,
-    /// Room for a part's head, then text.
-    buffer: [u8; HEAD + TEXT],
+    /// Room for a part's head, then text; the bytes from `HEAD` up to `used` have been written.
+    /// Not zeroed first, which would take longer than most texts.
+    buffer: [MaybeUninit<u8>; HEAD + TEXT],
 }
 
 /// Prints `text`, followed by a newline if `newline`, as one whole.
@@ -71,7 +73,7 @@ impl Writer {
             stream,
             message: None,
             used: HEAD,
-            buffer: [0; HEAD + TEXT],
+            buffer: [MaybeUninit::uninit(); HEAD + TEXT],
         }
     }
 
@@ -83,7 +85,7 @@ impl Writer {
                 self.part(false);
             }
             if let Some(place) = self.buffer.get_mut(self.used) {
-                *place = byte;
+                place.write(byte);
                 self.used += 1;
             }
         }
@@ -116,7 +118,7 @@ impl Writer {
         } | if last { PrintPart::LAST } else { 0 };
         let head = PrintPart { message, flags };
         for (place, byte) in self.buffer.iter_mut().zip(bytemuck::bytes_of(&head)) {
-            *place = *byte;
+            place.write(*byte);
         }
         self.send(Opcode::PRINT_PART, 0);
         self.used = HEAD;
@@ -124,7 +126,7 @@ impl Writer {
 
     /// Sends the rest, with a newline behind it if `newline`.
     #[inline(never)]
-    pub(crate) fn finish(mut self, newline: bool) {
+    pub(crate) fn finish(&mut self, newline: bool) {
         if newline {
             self.put(b"\n");
         }
@@ -148,6 +150,9 @@ impl Writer {
     #[inline(never)]
     fn send(&self, opcode: Opcode, start: usize) {
         let message = self.buffer.get(start..self.used).unwrap_or_default();
+        // SAFETY: `put` has written the bytes from `HEAD` up to `used`, and `part`, which alone
+        // starts further in front, those of the head.
+        let message = unsafe { message.assume_init_ref() };
         let say = || -> Result<(), Error> {
             let client = client();
             let opened = match self.stream {
