@@ -12,12 +12,12 @@ use thiserror::Error;
 
 use crate::block::{Block, host_environment};
 use crate::cli::Options;
-use crate::device::{Device, DeviceError, Kernel};
+use crate::device::{Device, DeviceError, Kernel, SharedBuffer};
 use crate::end::{Cause, DRAIN, STOP};
 use crate::image::ImageError;
 use crate::kernels::{Arguments, Kernels, pause};
 use crate::program::{complain, say};
-use crate::report::{Calls, End, Report, ReportError};
+use crate::report::{Calls, End, Report, ReportError, Stage};
 use crate::serve::{self, ServeError};
 use crate::signals::{self, Interrupt};
 
@@ -80,7 +80,8 @@ pub fn run(
     let report = Report::create(&options.report)?;
     let device: Arc<dyn Device> = Arc::from(device);
     let grid = options.grid(device.info())?;
-    let (argument, service) = prepare(name, options, arguments, &device, image)?;
+    let mut stages = device.opening();
+    let (argument, service) = prepare(name, options, arguments, &device, image, &mut stages)?;
     let interrupt = Interrupt::watch()?;
     let deadline = options
         .timeout
@@ -95,8 +96,37 @@ pub fn run(
         interrupt,
         deadline,
         ret: argument.ret,
+        stages,
     };
     Ok(run.finish(report))
+}
+
+/// Loads the image, which may have to be compiled, and allocates meanwhile what a run needs whatever
+/// the image is: the heap, whose result is looked at once it is clear that the image has a client,
+/// and shared memory, as much as the default layout takes.
+fn load(
+    options: &Options,
+    device: &dyn Device,
+    image: &[u8],
+    stages: &mut Vec<Stage>,
+) -> Result<(Option<SharedBuffer>, Result<(), DeviceError>), DeviceError> {
+    thread::scope(|scope| {
+        let ahead = || {
+            let began = Instant::now();
+            let shared = serve::expected(device, options);
+            let heap = device.reserve_heap(options.heap_size);
+            (shared, heap, Stage::since("memory", began))
+        };
+        let thread = thread::Builder::new().spawn_scoped(scope, ahead);
+        let began = Instant::now();
+        let loaded = device.load(image);
+        stages.push(Stage::since("image", began));
+        // What panicked there, or found no thread to run on, is done here.
+        let (shared, heap, stage) =
+            (thread.ok().and_then(|thread| thread.join().ok())).unwrap_or_else(ahead);
+        stages.push(stage);
+        loaded.map(|()| (shared, heap))
+    })
 }
 
 /// Everything up to the first launch.
@@ -106,8 +136,10 @@ fn prepare(
     arguments: &[OsString],
     device: &Arc<dyn Device>,
     image: &[u8],
+    stages: &mut Vec<Stage>,
 ) -> Result<(Arguments, Option<Service>), RunError> {
-    device.load(image)?;
+    let (shared, heap) = load(options, &**device, image, stages)?;
+    let began = Instant::now();
     let block = Block::new(arguments, &host_environment());
     let ret = block.size().next_multiple_of(8);
     let argv = device.allocate_private(ret + 8)?;
@@ -143,8 +175,9 @@ fn prepare(
     let Some(client) = serve::client(&**device)? else {
         return Ok((argument, None));
     };
-    device.reserve_heap(options.heap_size)?;
-    let service = serve::connect(device, client, options, name)?;
+    heap?;
+    let service = serve::connect(device, client, shared, options, name)?;
+    stages.push(Stage::since("service", began));
     Ok((argument, Some(service)))
 }
 
@@ -172,6 +205,7 @@ struct Run<'a> {
     deadline: Option<Instant>,
     /// Device address of the `ret` word.
     ret: u64,
+    stages: Vec<Stage>,
 }
 
 impl Run<'_> {
@@ -247,13 +281,13 @@ impl Run<'_> {
             cancelled: drained.cancelled,
         };
         let code = end.code;
-        let name = self.name;
+        let (name, stages) = (self.name, self.stages);
         let sentence = cause.sentence(self.options.timeout, &waiting);
         let last_words = move || {
             if let Some(sentence) = sentence {
                 say(name, &sentence);
             }
-            if let Err(error) = report.write(counted, end) {
+            if let Err(error) = report.write(stages, counted, end) {
                 complain(name, &error);
             }
             // A reader that has gone away wants no more.

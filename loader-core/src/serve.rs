@@ -12,7 +12,7 @@ use rpc_types::{Geometry, LayoutKind};
 use thiserror::Error;
 
 use crate::cli::{MAX_IN_FLIGHT, Options, Poll};
-use crate::device::{Device, DeviceError};
+use crate::device::{Device, DeviceError, SharedBuffer};
 use crate::program::say;
 
 /// Why an image's client cannot be served.
@@ -82,10 +82,21 @@ fn ports(asked: Option<u32>, wished: u32, warps: u32) -> u32 {
     asked.unwrap_or(own).clamp(1, MAX_PORTS)
 }
 
-/// Completes the client and starts its server.
+/// Shared memory for an image that has not been read yet: what the default layout takes, with the
+/// ports that the user or the device asks for. `None` if that cannot be had: then the image will
+/// tell how much is really needed.
+pub(crate) fn expected(device: &dyn Device, options: &Options) -> Option<SharedBuffer> {
+    let info = device.info();
+    let ports = ports(options.ports, 0, info.resident_warps);
+    let geometry = Geometry::new(LayoutKind::Line, ports, info.lanes)?;
+    device.allocate_shared(geometry.shared_size()).ok()
+}
+
+/// Completes the client and starts its server, over `ready` if that is as much as it takes.
 pub(crate) fn connect(
     device: &Arc<dyn Device>,
     (mut client, layout): (ClientDescriptor, LayoutKind),
+    ready: Option<SharedBuffer>,
     options: &Options,
     name: &'static str,
 ) -> Result<Service, ServeError> {
@@ -97,7 +108,10 @@ pub(crate) fn connect(
     if layout == LayoutKind::Compact {
         device.check_shared_atomics()?;
     }
-    let shared = device.allocate_shared(geometry.shared_size())?;
+    let shared = match ready {
+        Some(ready) if ready.size >= geometry.shared_size() => ready,
+        _ => device.allocate_shared(geometry.shared_size())?,
+    };
     client.ports = ports;
     client.lanes = lanes;
     client.shared = shared.device;

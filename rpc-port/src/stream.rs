@@ -64,7 +64,11 @@ impl Cursor {
         // The packet ends before the message or the message before it; no slicing that could fail,
         // since on a device each check that can panic brings the panic's report into the image.
         let rest = message.get(self.position as usize..).unwrap_or_default();
-        let room = packet.bytes_mut().iter_mut().take(self.payload).skip(self.head());
+        let room = packet
+            .bytes_mut()
+            .iter_mut()
+            .take(self.payload)
+            .skip(self.head());
         for (place, byte) in room.zip(rest) {
             *place = *byte;
         }
