@@ -75,6 +75,7 @@ fn measure(rounds: u32, device: u32) -> Result<Vec<f64>, DeviceError> {
     let device = CudaDevice::open(&Options {
         device,
         stack_size: None,
+        jit_level: None,
     })?;
     device.load(PTX.as_bytes())?;
     let flags = device.allocate_shared(2 * PAGE)?;

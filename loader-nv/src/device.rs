@@ -30,6 +30,8 @@ pub struct Options {
     pub device: u32,
     /// Bytes of stack for each device thread; [`DEFAULT_STACK`] if not given.
     pub stack_size: Option<usize>,
+    /// How hard the driver's compiler optimises PTX, from 0 to 4; its own choice if not given.
+    pub jit_level: Option<u32>,
 }
 
 /// An NVIDIA device with at most one image.
@@ -38,6 +40,8 @@ pub struct Options {
 pub struct CudaDevice {
     /// What opening it took.
     stages: Vec<Stage>,
+    /// How hard the driver's compiler optimises.
+    pub(crate) jit_level: Option<u32>,
     pub(crate) info: DeviceInfo,
     /// Compute capability, as in `sm_90`.
     pub(crate) architecture: u32,
@@ -97,6 +101,7 @@ impl CudaDevice {
         stage("streams");
         Ok(Self {
             stages,
+            jit_level: options.jit_level,
             info,
             architecture,
             ordinal: options.device,
