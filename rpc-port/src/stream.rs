@@ -64,14 +64,10 @@ impl Cursor {
         // The packet ends before the message or the message before it; no slicing that could fail,
         // since on a device each check that can panic brings the panic's report into the image.
         let rest = message.get(self.position as usize..).unwrap_or_default();
-        let room = packet
-            .bytes_mut()
-            .iter_mut()
-            .take(self.payload)
-            .skip(self.head());
-        for (place, byte) in room.zip(rest) {
-            *place = *byte;
-        }
+        let bytes = packet.bytes_mut().get_mut(self.head()..self.payload);
+        let room = bytes.unwrap_or_default();
+        let count = rest.len().min(room.len());
+        room[..count].copy_from_slice(&rest[..count]);
     }
 
     /// Takes the next part of the message on `lane` out of `packet`. `length` is the message's
