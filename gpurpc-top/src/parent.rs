@@ -117,6 +117,7 @@ fn read(report: File) -> Option<Vec<Calls>> {
     let mut calls = Vec::new();
     for line in BufReader::new(report).lines() {
         match report::parse(&line.ok()?).ok()? {
+            Line::Start(_) => {}
             Line::Opcode(opcode) => calls.push(opcode),
             Line::End(_) => return Some(calls),
         }

@@ -62,6 +62,10 @@ pub struct Options {
     /// Stack of each device thread, in bytes (k, m, g: times 1024).
     #[arg(long, value_name = "BYTES", value_parser = positive_size, allow_negative_numbers = true)]
     pub stack_size: Option<u64>,
+    /// How hard the driver's compiler works on PTX, from 0, the shortest start, to 4, the fastest
+    /// code [default: the driver's choice].
+    #[arg(long, value_name = "N", value_parser = |text: &str| number(text, 0..=4), allow_negative_numbers = true)]
+    pub jit_level: Option<u32>,
     /// Memory that the device program can allocate, in bytes (k, m, g).
     #[arg(long, value_name = "BYTES", default_value = "64m", value_parser = size, allow_negative_numbers = true)]
     pub heap_size: u64,

@@ -5,6 +5,8 @@ use std::ptr::NonNull;
 use rpc_server::DeviceMemory;
 use thiserror::Error;
 
+use crate::report::Stage;
+
 /// Why a device did not do what it was asked.
 #[derive(Debug, Error)]
 pub enum DeviceError {
@@ -154,17 +156,27 @@ pub struct SharedBuffer {
     pub size: usize,
 }
 
+// SAFETY: two addresses and a size; the memory belongs to the device, and who accesses it when is
+// the business of those who do.
+unsafe impl Send for SharedBuffer {}
+
 /// One device with at most one image loaded.
 ///
-/// The run loop calls in this order: `load`, `read_global`, the allocations, `write_global`, then
-/// for each kernel `launch` and `finished` until it is. Methods take `&self`: handlers copy memory
-/// from other threads at the same time (through [`DeviceMemory`]).
+/// The run loop calls in this order: `load`, `read_global`, `write_global`, then for each kernel
+/// `launch` and `finished` until it is; the allocations come before `write_global`, some on another
+/// thread while `load` compiles. Methods take `&self`: handlers copy memory from other threads at
+/// the same time (through [`DeviceMemory`]).
 ///
 /// Dropping a device frees everything and may block while a kernel runs: the run loop leaves the
 /// process instead when a kernel will not end.
 pub trait Device: DeviceMemory {
     /// What this device is.
     fn info(&self) -> &DeviceInfo;
+
+    /// What opening it took, for the report.
+    fn opening(&self) -> Vec<Stage> {
+        Vec::new()
+    }
 
     /// Loads `image` and nothing lazily: no later call may need the driver to load code.
     ///

@@ -20,6 +20,9 @@ pub struct DeviceOptions {
     pub device: u32,
     /// Bytes of stack for each device thread, if not the device's own choice.
     pub stack_size: Option<u64>,
+    /// How hard a compiler that the driver brings optimises the image, from 0 to 4, if not its own
+    /// choice.
+    pub jit_level: Option<u32>,
     /// Bytes of the heap that the run reserves once the image is loaded.
     pub heap_size: u64,
 }
@@ -29,6 +32,7 @@ impl From<&Options> for DeviceOptions {
         Self {
             device: options.device,
             stack_size: options.stack_size,
+            jit_level: options.jit_level,
             heap_size: options.heap_size,
         }
     }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -11,10 +12,31 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Line {
+    /// The first line: where the time up to the first launch went.
+    Start(Vec<Stage>),
     /// What was counted for one opcode.
     Opcode(Calls),
     /// The last line.
     End(End),
+}
+
+/// A part of the start. Parts may overlap.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stage {
+    /// What was done.
+    pub name: String,
+    /// Microseconds that it took.
+    pub us: u64,
+}
+
+impl Stage {
+    /// The stage `name`, which began at `began` and ends now.
+    pub fn since(name: &str, began: Instant) -> Self {
+        Self {
+            name: name.to_owned(),
+            us: began.elapsed().as_micros().try_into().unwrap_or(u64::MAX),
+        }
+    }
 }
 
 /// Counters of one opcode.
@@ -80,9 +102,14 @@ impl Report {
     ///
     /// # Errors
     /// For the last one that could not be written; the others are.
-    pub fn write(self, calls: Vec<Calls>, end: End) -> Result<(), ReportError> {
+    pub fn write(self, stages: Vec<Stage>, calls: Vec<Calls>, end: End) -> Result<(), ReportError> {
         let mut text = String::new();
-        for line in calls.into_iter().map(Line::Opcode).chain([Line::End(end)]) {
+        let calls = calls.into_iter().map(Line::Opcode);
+        for line in [Line::Start(stages)]
+            .into_iter()
+            .chain(calls)
+            .chain([Line::End(end)])
+        {
             let line = serde_json::to_string(&line).map_err(|error| ReportError {
                 path: PathBuf::new(),
                 error: error.into(),
@@ -125,11 +152,21 @@ mod tests {
             cancelled: 1,
         };
         let report = Report::create(std::slice::from_ref(&path)).unwrap();
-        report.write(vec![calls.clone()], end.clone()).unwrap();
+        let stage = Stage::since("a stage", Instant::now());
+        report
+            .write(vec![stage.clone()], vec![calls.clone()], end.clone())
+            .unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         let lines: Vec<_> = text.lines().map(|line| parse(line).unwrap()).collect();
-        assert_eq!(lines, [Line::Opcode(calls), Line::End(end)]);
+        assert_eq!(
+            lines,
+            [
+                Line::Start(vec![stage]),
+                Line::Opcode(calls),
+                Line::End(end)
+            ]
+        );
         assert!(parse("{}").is_err());
     }
 

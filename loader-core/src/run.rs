@@ -12,12 +12,12 @@ use thiserror::Error;
 
 use crate::block::{Block, host_environment};
 use crate::cli::Options;
-use crate::device::{Device, DeviceError, Kernel};
+use crate::device::{Device, DeviceError, Kernel, SharedBuffer};
 use crate::end::{Cause, DRAIN, STOP};
 use crate::image::ImageError;
 use crate::kernels::{Arguments, Kernels, pause};
 use crate::program::{complain, say};
-use crate::report::{Calls, End, Report, ReportError};
+use crate::report::{Calls, End, Report, ReportError, Stage};
 use crate::serve::{self, Client, ServeError};
 use crate::signals::{self, Interrupt};
 
@@ -95,7 +95,16 @@ pub fn run_serving(
     let report = Report::create(&options.report)?;
     let device: Arc<dyn Device> = Arc::from(device);
     let grid = options.grid(device.info())?;
-    let (argument, service) = prepare(name, options, arguments, &device, image, install)?;
+    let mut stages = device.opening();
+    let (argument, service) = prepare(
+        name,
+        options,
+        arguments,
+        &device,
+        image,
+        &mut stages,
+        install,
+    )?;
     let interrupt = Interrupt::watch()?;
     let deadline = options
         .timeout
@@ -110,8 +119,37 @@ pub fn run_serving(
         interrupt,
         deadline,
         ret: argument.ret,
+        stages,
     };
     Ok(run.finish(report))
+}
+
+/// Loads the image, which may have to be compiled, and allocates meanwhile what a run needs whatever
+/// the image is: the heap, whose result is looked at once it is clear that the image has a client,
+/// and shared memory, as much as the default layout takes.
+fn load(
+    options: &Options,
+    device: &dyn Device,
+    image: &[u8],
+    stages: &mut Vec<Stage>,
+) -> Result<(Option<SharedBuffer>, Result<(), DeviceError>), DeviceError> {
+    thread::scope(|scope| {
+        let ahead = || {
+            let began = Instant::now();
+            let shared = serve::expected(device, options);
+            let heap = device.reserve_heap(options.heap_size);
+            (shared, heap, Stage::since("memory", began))
+        };
+        let thread = thread::Builder::new().spawn_scoped(scope, ahead);
+        let began = Instant::now();
+        let loaded = device.load(image);
+        stages.push(Stage::since("image", began));
+        // What panicked there, or found no thread to run on, is done here.
+        let (shared, heap, stage) =
+            (thread.ok().and_then(|thread| thread.join().ok())).unwrap_or_else(ahead);
+        stages.push(stage);
+        loaded.map(|()| (shared, heap))
+    })
 }
 
 /// Everything up to the first launch.
@@ -121,9 +159,11 @@ fn prepare(
     arguments: &[OsString],
     device: &Arc<dyn Device>,
     image: &[u8],
+    stages: &mut Vec<Stage>,
     install: impl FnOnce(&mut Table),
 ) -> Result<(Arguments, Option<Service>), RunError> {
-    device.load(image)?;
+    let (shared, heap) = load(options, &**device, image, stages)?;
+    let began = Instant::now();
     let block = Block::new(arguments, &host_environment());
     let ret = block.size().next_multiple_of(8);
     let argv = device.allocate_private(ret + 8)?;
@@ -159,9 +199,10 @@ fn prepare(
     let Some(client) = Client::find(&**device)? else {
         return Ok((argument, None));
     };
-    device.reserve_heap(options.heap_size)?;
+    heap?;
     let server = serve::options(options, name);
-    let service = client.serve(device, options.ports, server, install)?;
+    let service = client.serve_over(device, options.ports, shared, server, install)?;
+    stages.push(Stage::since("service", began));
     Ok((argument, Some(service)))
 }
 
@@ -189,6 +230,7 @@ struct Run<'a> {
     deadline: Option<Instant>,
     /// Device address of the `ret` word.
     ret: u64,
+    stages: Vec<Stage>,
 }
 
 impl Run<'_> {
@@ -264,13 +306,13 @@ impl Run<'_> {
             cancelled: drained.cancelled,
         };
         let code = end.code;
-        let name = self.name;
+        let (name, stages) = (self.name, self.stages);
         let sentence = cause.sentence(self.options.timeout, &waiting);
         let last_words = move || {
             if let Some(sentence) = sentence {
                 say(name, &sentence);
             }
-            if let Err(error) = report.write(counted, end) {
+            if let Err(error) = report.write(stages, counted, end) {
                 complain(name, &error);
             }
             // A reader that has gone away wants no more.

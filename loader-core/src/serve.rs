@@ -16,7 +16,7 @@ use rpc_types::{Geometry, LayoutKind};
 use thiserror::Error;
 
 use crate::cli::{MAX_IN_FLIGHT, Options, Poll};
-use crate::device::{Device, DeviceError};
+use crate::device::{Device, DeviceError, SharedBuffer};
 use crate::program::say;
 
 /// Why an image's client cannot be served.
@@ -129,6 +129,18 @@ impl Client {
         options: ServerOptions,
         install: impl FnOnce(&mut Table),
     ) -> Result<Service, ServeError> {
+        self.serve_over(device, asked_ports, None, options, install)
+    }
+
+    /// As [`serve`](Self::serve), over `ready` if that is as much memory as it takes.
+    pub(crate) fn serve_over(
+        &self,
+        device: &Arc<dyn Device>,
+        asked_ports: Option<u32>,
+        ready: Option<SharedBuffer>,
+        options: ServerOptions,
+        install: impl FnOnce(&mut Table),
+    ) -> Result<Service, ServeError> {
         let (layout, mut client) = (self.layout, self.descriptor);
         let lanes = device.info().lanes;
         let ports = self.ports(&**device, asked_ports);
@@ -137,7 +149,10 @@ impl Client {
         if layout == LayoutKind::Compact {
             device.check_shared_atomics()?;
         }
-        let shared = device.allocate_shared(geometry.shared_size())?;
+        let shared = match ready {
+            Some(ready) if ready.size >= geometry.shared_size() => ready,
+            _ => device.allocate_shared(geometry.shared_size())?,
+        };
         client.ports = ports;
         client.lanes = lanes;
         client.shared = shared.device;
@@ -172,6 +187,16 @@ impl Client {
 fn ports(asked: Option<u32>, wished: u32, warps: u32) -> u32 {
     let own = if wished == 0 { warps } else { wished };
     asked.unwrap_or(own).clamp(1, MAX_PORTS)
+}
+
+/// Shared memory for an image that has not been read yet: what the default layout takes, with the
+/// ports that the user or the device asks for. `None` if that cannot be had: then the image will
+/// tell how much is really needed.
+pub(crate) fn expected(device: &dyn Device, options: &Options) -> Option<SharedBuffer> {
+    let info = device.info();
+    let ports = ports(options.ports, 0, info.resident_warps);
+    let geometry = Geometry::new(LayoutKind::Line, ports, info.lanes)?;
+    device.allocate_shared(geometry.shared_size()).ok()
 }
 
 /// How a loader's server works by its command line; what it reports stands behind `name`.

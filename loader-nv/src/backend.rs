@@ -22,6 +22,7 @@ impl Backend for Nvidia {
         let device = CudaDevice::open(&Options {
             device: options.device,
             stack_size,
+            jit_level: options.jit_level,
         })?;
         Ok(Box::new(device))
     }

@@ -3,12 +3,14 @@
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, OnceLock};
+use std::time::Instant;
 
 use cust::context::{Context, CurrentContext, ResourceLimit};
 use cust::device::{Device as CustDevice, DeviceAttribute};
 use cust::error::CudaError;
 use cust::sys;
 use loader_core::device::{Device, DeviceError, DeviceInfo, Grid, Kernel, SharedBuffer};
+use loader_core::report::Stage;
 
 use crate::cuda::{Module, Pinned, Stream, check, check_cust, cust_code};
 use crate::memory::Memory;
@@ -28,12 +30,18 @@ pub struct Options {
     pub device: u32,
     /// Bytes of stack for each device thread; [`DEFAULT_STACK`] if not given.
     pub stack_size: Option<usize>,
+    /// How hard the driver's compiler optimises PTX, from 0 to 4; its own choice if not given.
+    pub jit_level: Option<u32>,
 }
 
 /// An NVIDIA device with at most one image.
 ///
 /// Dropping it frees everything, which waits for a kernel that still runs.
 pub struct CudaDevice {
+    /// What opening it took.
+    stages: Vec<Stage>,
+    /// How hard the driver's compiler optimises.
+    pub(crate) jit_level: Option<u32>,
     pub(crate) info: DeviceInfo,
     /// Compute capability, as in `sm_90`.
     pub(crate) architecture: u32,
@@ -58,6 +66,12 @@ impl CudaDevice {
     /// [`DeviceError::Unavailable`] without a driver, without a device, or without this one, each
     /// with its reason; [`DeviceError::Limit`] for a stack that is too large.
     pub fn open(options: &Options) -> Result<Self, DeviceError> {
+        let mut stages = Vec::new();
+        let mut began = Instant::now();
+        let mut stage = |name| {
+            stages.push(Stage::since(name, began));
+            began = Instant::now();
+        };
         cuda_shim::available().map_err(|reason| DeviceError::Unavailable(reason.to_string()))?;
         prepare_environment()?;
         cust::init(cust::CudaFlags::empty()).map_err(start_failed)?;
@@ -73,21 +87,29 @@ impl CudaDevice {
         }
         let device = check_cust("cuDeviceGet", CustDevice::get_device(options.device))?;
         let (info, architecture) = describe(device)?;
+        stage("driver");
         let context = Context::new(device).map_err(|failed| {
             let reason = cuda_shim::describe(cust_code(failed));
             DeviceError::Unavailable(format!("{} could not be opened: {reason}", info.name))
         })?;
         check_cust("cuCtxSetCurrent", CurrentContext::set_current(&context))?;
+        stage("context");
         set_stack(options.stack_size.unwrap_or(DEFAULT_STACK), &info)?;
+        stage("stack");
+        let (kernels, copies) = (Stream::new()?, Stream::new()?);
+        let bounce = Mutex::new(Pinned::new(BOUNCE)?);
+        stage("streams");
         Ok(Self {
+            stages,
+            jit_level: options.jit_level,
             info,
             architecture,
             ordinal: options.device,
             launched: AtomicBool::new(false),
             module: OnceLock::new(),
-            kernels: Stream::new()?,
-            copies: Stream::new()?,
-            bounce: Mutex::new(Pinned::new(BOUNCE)?),
+            kernels,
+            copies,
+            bounce,
             memory: Mutex::default(),
             context,
         })
@@ -206,6 +228,10 @@ fn set_stack(asked: usize, info: &DeviceInfo) -> Result<(), DeviceError> {
 impl Device for CudaDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
+    }
+
+    fn opening(&self) -> Vec<Stage> {
+        self.stages.clone()
     }
 
     fn load(&self, image: &[u8]) -> Result<(), DeviceError> {

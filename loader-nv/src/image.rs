@@ -22,22 +22,26 @@ impl CudaDevice {
         let data = prepare(image)?;
         self.enter()?;
         let (mut said, mut erred) = (vec![0_u8; LOG], vec![0_u8; LOG]);
-        let mut options = [
+        let mut options = vec![
             Jit::CU_JIT_INFO_LOG_BUFFER,
             Jit::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
             Jit::CU_JIT_ERROR_LOG_BUFFER,
             Jit::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
         ];
         // Sizes are passed as the pointers' values.
-        let mut values: [*mut c_void; 4] = [
+        let mut values: Vec<*mut c_void> = vec![
             said.as_mut_ptr().cast(),
             without_provenance_mut(LOG),
             erred.as_mut_ptr().cast(),
             without_provenance_mut(LOG),
         ];
+        if let Some(level) = self.jit_level {
+            options.push(Jit::CU_JIT_OPTIMIZATION_LEVEL);
+            values.push(without_provenance_mut(level as usize));
+        }
         let mut module = null_mut();
         // SAFETY: `module` is a place for a handle; `data` ends with a NUL if it is text and was
-        // found to hold all its parts if it is ELF; the arrays have four entries, the log buffers
+        // found to hold all its parts if it is ELF; the arrays have an entry for each option, the log buffers
         // the sizes that are said.
         let result = unsafe {
             sys::cuModuleLoadDataEx(

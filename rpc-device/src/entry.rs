@@ -1,38 +1,52 @@
 //! What [`entry!`](crate::entry!) makes: the kernels of the image, and what happens on a panic.
 
-use core::fmt;
+use core::fmt::{self, Write};
 
 use rpc_bitmap::Memory;
 use rpc_types::Geometry;
 
 use crate::client::client;
 use crate::grid::{block_index, global_index, thread_index};
-use crate::print::print_panic;
+use crate::print::{Stream, Writer};
 
 /// Tells the host of a panic, once for the whole program, and ends the program.
 ///
 /// Only the first thread to panic reports, once: the run ends with it. A panic while that thread
 /// reports (in a `Display` of the program's) is reported without the message.
+#[cold]
+#[inline(never)]
 fn report_panic(location: Option<&core::panic::Location<'_>>, message: &dyn fmt::Display) {
     let me = global_index() + 1;
     let client = client();
     let before = client
         .private()
         .compare_exchange64(Geometry::PANICKING, 0, me);
-    let (block, thread) = (block_index(), thread_index());
+    if before != 0 && before != me {
+        return;
+    }
+    // Formats as little as it can: a program that formats nothing itself can still panic.
+    let mut report = Writer::new(Stream::Panic);
+    report.put(b"thread ");
+    report.put_number(thread_index());
+    report.put(b" of block ");
+    report.put_number(block_index());
+    report.put(b" panicked");
     if before == me {
-        print_panic(format_args!(
-            "thread {thread} of block {block} panicked while it reported a panic"
-        ));
-    } else if before == 0 {
-        match location {
-            Some(at) => print_panic(format_args!(
-                "thread {thread} of block {block} panicked at {at}:\n{message}"
-            )),
-            None => print_panic(format_args!(
-                "thread {thread} of block {block} panicked:\n{message}"
-            )),
+        report.put(b" while it reported a panic");
+    } else {
+        if let Some(at) = location {
+            report.put(b" at ");
+            report.put(at.file().as_bytes());
+            report.put(b":");
+            report.put_number(at.line().into());
+            report.put(b":");
+            report.put_number(at.column().into());
         }
+        report.put(b":\n");
+        let _ = write!(report, "{message}");
+    }
+    report.finish(true);
+    if before == 0 {
         // On a host the thread unwinds now, and its destructors may panic.
         client.private().store64(Geometry::PANICKING, REPORTED);
     }

@@ -5,6 +5,7 @@
 //! in parts that the host joins, so that one call's text is never torn or interleaved.
 
 use core::fmt::{self, Write};
+use core::mem::MaybeUninit;
 
 use rpc_port::Error;
 use rpc_types::Opcode;
@@ -28,74 +29,130 @@ const HEAD: usize = size_of::<PrintPart>();
 const TEXT: usize = 240;
 
 /// Collects text; what does not fit the buffer is sent on the way.
-struct Writer {
+///
+/// An image has each of these functions once, and nothing in them can panic: all that a kernel can
+/// reach is compiled when the image is loaded, and that a program waits for.
+pub(crate) struct Writer {
     stream: Stream,
     /// The number of a message that goes in parts, from its first part on.
     message: Option<u32>,
     used: usize,
-    /// Room for a part's head, then text.
-    buffer: [u8; HEAD + TEXT],
+    /// Room for a part's head, then text; the bytes from `HEAD` up to `used` have been written.
+    /// Not zeroed first, which would take longer than most texts.
+    buffer: [MaybeUninit<u8>; HEAD + TEXT],
 }
 
 /// Prints `text`, followed by a newline if `newline`, as one whole.
-#[inline(never)]
+///
+/// Inlined, so that of a plain literal, which the compiler sees here, nothing is formatted.
+#[inline(always)]
 pub fn print(stream: Stream, text: fmt::Arguments<'_>, newline: bool) {
-    let mut writer = Writer::new(stream);
-    let _ = writer.write_fmt(text);
-    if newline {
-        let _ = writer.write_str("\n");
+    match text.as_str() {
+        Some(text) => print_plain(stream, text, newline),
+        None => print_formatted(stream, text, newline),
     }
-    writer.finish();
 }
 
-/// Reports a panic and ends the program.
-pub(crate) fn print_panic(text: fmt::Arguments<'_>) {
-    let mut writer = Writer::new(Stream::Panic);
+#[inline(never)]
+fn print_plain(stream: Stream, text: &str, newline: bool) {
+    let mut writer = Writer::new(stream);
+    writer.put(text.as_bytes());
+    writer.finish(newline);
+}
+
+#[inline(never)]
+fn print_formatted(stream: Stream, text: fmt::Arguments<'_>, newline: bool) {
+    let mut writer = Writer::new(stream);
     let _ = writer.write_fmt(text);
-    let _ = writer.write_str("\n");
-    writer.finish();
+    writer.finish(newline);
 }
 
 impl Writer {
-    fn new(stream: Stream) -> Self {
+    pub(crate) fn new(stream: Stream) -> Self {
         Self {
             stream,
             message: None,
             used: HEAD,
-            buffer: [0; HEAD + TEXT],
+            buffer: [MaybeUninit::uninit(); HEAD + TEXT],
         }
     }
 
+    /// Adds text.
+    #[inline(never)]
+    pub(crate) fn put(&mut self, text: &[u8]) {
+        for &byte in text {
+            if self.used >= self.buffer.len() {
+                self.part(false);
+            }
+            if let Some(place) = self.buffer.get_mut(self.used) {
+                place.write(byte);
+                self.used += 1;
+            }
+        }
+    }
+
+    /// Adds a decimal number: what panic reports need of formatting.
+    #[inline(never)]
+    pub(crate) fn put_number(&mut self, mut number: u64) {
+        let mut digits = [0; 20];
+        let mut count = 0;
+        for place in digits.iter_mut().rev() {
+            *place = b'0' + (number % 10) as u8;
+            number /= 10;
+            count += 1;
+            if number == 0 {
+                break;
+            }
+        }
+        self.put(digits.get(digits.len() - count..).unwrap_or_default());
+    }
+
     /// Sends what is in the buffer as a part.
+    #[inline(never)]
     fn part(&mut self, last: bool) {
-        let client = client();
-        let message = *self.message.get_or_insert_with(|| new_message(&client));
+        let message = *self.message.get_or_insert_with(|| new_message(&client()));
         let flags = if self.stream == Stream::Stdout {
             0
         } else {
             PrintPart::STDERR
         } | if last { PrintPart::LAST } else { 0 };
-        self.buffer[..HEAD].copy_from_slice(bytemuck::bytes_of(&PrintPart { message, flags }));
-        self.send(Opcode::PRINT_PART, &self.buffer[..self.used]);
+        let head = PrintPart { message, flags };
+        for (place, byte) in self.buffer.iter_mut().zip(bytemuck::bytes_of(&head)) {
+            place.write(*byte);
+        }
+        self.send(Opcode::PRINT_PART, 0);
         self.used = HEAD;
     }
 
-    fn finish(mut self) {
+    /// Sends the rest, with a newline behind it if `newline`.
+    #[inline(never)]
+    pub(crate) fn finish(&mut self, newline: bool) {
+        if newline {
+            self.put(b"\n");
+        }
         if self.message.is_some() {
             self.part(true);
         }
-        let text = &self.buffer[HEAD..self.used];
-        match self.stream {
+        let opcode = match self.stream {
             // After its parts the panic still has to end the program.
-            Stream::Panic => self.send(Opcode::PANIC, text),
-            _ if self.message.is_some() || text.is_empty() => {}
-            Stream::Stdout => self.send(Opcode::WRITE_TO_STDOUT, text),
-            Stream::Stderr => self.send(Opcode::WRITE_TO_STDERR, text),
-        }
+            Stream::Panic => Opcode::PANIC,
+            _ if self.message.is_some() || self.used == HEAD => return,
+            Stream::Stdout => Opcode::WRITE_TO_STDOUT,
+            Stream::Stderr => Opcode::WRITE_TO_STDERR,
+        };
+        self.send(opcode, HEAD);
     }
 
-    /// One message and its acknowledgement: the next thing this thread prints comes after it.
-    fn send(&self, opcode: Opcode, message: &[u8]) {
+    /// One message, the buffer from `start` on, and its acknowledgement: the next thing this thread
+    /// prints comes after it.
+    ///
+    /// Not inlined although it takes a mask: it is done with the mask when it returns.
+    #[inline(never)]
+    fn send(&self, opcode: Opcode, start: usize) {
+        let message = self.buffer.get(start..self.used).unwrap_or_default();
+        // SAFETY: `put` has written the bytes from `HEAD` up to `used`, and `part`, which alone
+        // starts further in front, those of the head.
+        let message = unsafe { message.assume_init_ref() };
         let say = || -> Result<(), Error> {
             let client = client();
             let opened = match self.stream {
@@ -121,17 +178,14 @@ fn new_message(client: &Client) -> u32 {
 
 impl Write for Writer {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let mut rest = text.as_bytes();
-        while !rest.is_empty() {
-            if self.used == self.buffer.len() {
-                self.part(false);
-            }
-            let count = rest.len().min(self.buffer.len() - self.used);
-            self.buffer[self.used..self.used + count].copy_from_slice(&rest[..count]);
-            self.used += count;
-            rest = &rest[count..];
-        }
+        self.put(text.as_bytes());
         Ok(())
+    }
+
+    /// The one place where formatting begins.
+    #[inline(never)]
+    fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> fmt::Result {
+        fmt::write(self, text)
     }
 }
 

@@ -73,26 +73,15 @@ impl Cursor {
         (bytes + self.head(0)).div_ceil(self.payload)
     }
 
-    /// Where packet `part` of the next hand-over starts in a message of `length` bytes, and how many
-    /// bytes of it it carries.
+    /// Where packet `part` of the next hand-over starts in its message.
     #[inline(always)]
-    const fn range(&self, part: usize, length: u64) -> (u64, usize) {
+    const fn start(&self, part: usize) -> u64 {
         let skipped = if part == 0 {
             0
         } else {
             part * self.payload - self.head(0)
         };
-        let start = self.position + skipped as u64;
-        let left = length.saturating_sub(start);
-        let room = self.payload - self.head(part);
-        (
-            start,
-            if left < room as u64 {
-                left as usize
-            } else {
-                room
-            },
-        )
+        self.position + skipped as u64
     }
 
     /// Packet `part` of the next hand-over; past the end it is empty.
@@ -104,11 +93,13 @@ impl Cursor {
         if head > 0 {
             packet.words[0] = length;
         }
-        let (start, count) = self.range(part, length);
-        if count > 0 {
-            let start = start as usize;
-            packet.bytes_mut()[head..head + count].copy_from_slice(&message[start..start + count]);
-        }
+        // The packet ends before the message or the message before it; no slicing that could fail,
+        // since on a device each check that can panic brings the panic's report into the image.
+        let rest = message.get(self.start(part) as usize..).unwrap_or_default();
+        let room = packet.bytes_mut().get_mut(head..self.payload);
+        let room = room.unwrap_or_default();
+        let count = rest.len().min(room.len());
+        room[..count].copy_from_slice(&rest[..count]);
         packet
     }
 
@@ -123,10 +114,12 @@ impl Cursor {
         packet: &Packet,
         sink: &mut (impl Sink + ?Sized),
     ) {
-        let (_, count) = self.range(part, length);
-        let head = self.head(part);
+        let left = length.saturating_sub(self.start(part));
+        let bytes = packet.bytes().get(self.head(part)..self.payload);
+        let bytes = bytes.unwrap_or_default();
+        let count = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         if count > 0 {
-            sink.chunk(lane, &packet.bytes()[head..head + count]);
+            sink.chunk(lane, &bytes[..count]);
         }
     }
 
