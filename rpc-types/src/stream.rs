@@ -9,6 +9,9 @@ use bytemuck::{Pod, Zeroable};
 /// Bytes of the length in front of a message.
 pub const LENGTH_SIZE: usize = 8;
 
+/// In a message's length: what follows is not the message but its address, or nothing.
+pub const REFERENCE: u64 = 1 << 63;
+
 /// How many packets a message of `length` bytes takes where a packet carries `payload` bytes.
 pub const fn packets(length: u64, payload: usize) -> u64 {
     let first = (payload - LENGTH_SIZE) as u64;
