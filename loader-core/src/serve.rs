@@ -70,7 +70,7 @@ fn check(client: ClientDescriptor) -> Result<(ClientDescriptor, LayoutKind), Ser
         return Err(ServeError::Version(client.version));
     }
     let layout = LayoutKind::from_number(client.layout).ok_or(ServeError::Layout(client.layout))?;
-    if client.reserved != 0 || client.reserved2 != [0; 2] {
+    if client.reserved2 != [0; 2] {
         return Err(ServeError::Reserved);
     }
     Ok((client, layout))
@@ -158,13 +158,6 @@ mod tests {
         );
         assert!(said(ClientDescriptor { version: 7, ..good }).contains("version 7"));
         assert!(said(ClientDescriptor { layout: 9, ..good }).contains("layout 9"));
-        assert!(
-            said(ClientDescriptor {
-                reserved: 1,
-                ..good
-            })
-            .contains("fields")
-        );
         assert!(
             said(ClientDescriptor {
                 reserved2: [0, 1],

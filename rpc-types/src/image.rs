@@ -50,8 +50,9 @@ pub struct ClientDescriptor {
     pub ports: u32,
     /// Set by the host: lanes of a warp.
     pub lanes: u32,
-    /// Must be zero.
-    pub reserved: u32,
+    /// Set by the host: messages of at least so many bytes travel by reference where they can; 0:
+    /// none does.
+    pub bulk: u32,
     /// Set by the host: device address of the shared region.
     pub shared: u64,
     /// Set by the host: device address of the private region.
@@ -70,7 +71,7 @@ impl ClientDescriptor {
             wished_ports,
             ports: 0,
             lanes: 0,
-            reserved: 0,
+            bulk: 0,
             shared: 0,
             private: 0,
             reserved2: [0; 2],
@@ -100,6 +101,7 @@ const _: () = {
     assert!(offset_of!(ClientDescriptor, wished_ports) == 16);
     assert!(offset_of!(ClientDescriptor, ports) == 20);
     assert!(offset_of!(ClientDescriptor, lanes) == 24);
+    assert!(offset_of!(ClientDescriptor, bulk) == 28);
     assert!(offset_of!(ClientDescriptor, shared) == 32);
     assert!(offset_of!(ClientDescriptor, private) == 40);
     assert!(size_of::<CpuThread>() == 48 && align_of::<CpuThread>() == 4);
