@@ -59,12 +59,17 @@ pub struct Options {
     pub max_message: u64,
     /// The most bytes of messages held at once.
     pub max_in_flight: u64,
+    /// Messages of at least this many bytes travel by reference: the device tells where they lie,
+    /// and the host copies them. 0: none does. Clients have to know of it, and of a number that
+    /// is no smaller.
+    pub bulk: u64,
     /// Where unknown opcodes and failing handlers are reported.
     pub report: Report,
 }
 
 impl Default for Options {
-    /// Half the cores, at most 8; adaptive; 64 MiB a message, 1 GiB in all; standard error.
+    /// Half the cores, at most 8; adaptive; 64 MiB a message, 1 GiB in all; nothing by reference;
+    /// standard error.
     fn default() -> Self {
         let cores = available_parallelism().map_or(1, usize::from);
         Self {
@@ -72,6 +77,7 @@ impl Default for Options {
             poll: Poll::Adaptive,
             max_message: 64 << 20,
             max_in_flight: 1 << 30,
+            bulk: 0,
             report: Report::default(),
         }
     }

@@ -1,0 +1,229 @@
+//! Messages of any length, which come and go in packets or by reference.
+
+use rpc_port::stream::Cursor;
+use rpc_types::packet::MAX_LANES;
+use rpc_types::stream::REFERENCE;
+use rpc_types::{Packet, Status};
+
+use super::Conversation;
+use crate::handler::Failure;
+use crate::memory::MemoryError;
+use crate::messages::{Growing, Handing, Messages, Piece, Receiver, Reference};
+use crate::port::lanes;
+
+/// Bytes of what a client says of the place for a message that it gets by reference: its address,
+/// 0 if there is none, and its size.
+const ANSWER: usize = 16;
+
+impl Conversation {
+    /// Receives a message of any length from each lane, none longer than
+    /// [`Options::max_message`](crate::Options::max_message).
+    ///
+    /// # Errors
+    /// [`Status::TOO_LONG`] for a longer one, or when all messages in flight are too much;
+    /// [`Status::INVALID`] for one that is not where its lane says; or when the conversation is
+    /// over.
+    pub async fn recv_n(&mut self) -> Result<Messages, Failure> {
+        self.recv_n_max(u64::MAX).await
+    }
+
+    /// As [`recv_n`](Self::recv_n), with a bound of the handler's own: `max` bytes at most.
+    ///
+    /// # Errors
+    /// As [`recv_n`](Self::recv_n).
+    pub async fn recv_n_max(&mut self, max: u64) -> Result<Messages, Failure> {
+        let max = max.min(self.context.max_message);
+        let mut sink = Growing::new(self.mask, self.context.budget.reserve(), max);
+        let references = self.recv_packets(&mut sink).await?;
+        if !references.is_empty() {
+            let memory = self.context.memory.clone();
+            let fetch = move || sink.fetch(&references, &*memory).map(|()| sink);
+            sink = self.blocking(fetch).await?;
+            self.acknowledge().await?;
+        }
+        let messages = sink.finish();
+        self.open()?.bytes_in += messages.bytes();
+        Ok(messages)
+    }
+
+    /// Receives a message of any length from each lane, none longer than
+    /// [`Options::max_message`](crate::Options::max_message), without ever holding one: `f` gets
+    /// them in pieces, each lane's in order and at least one.
+    ///
+    /// What comes by reference is handed out in the memory that the device has copied it to, while
+    /// the next piece is being copied. `f` runs in the poller: quick work only.
+    ///
+    /// # Errors
+    /// As [`recv_n`](Self::recv_n); `f` may have had pieces of some lanes by then.
+    pub async fn recv_pieces(
+        &mut self,
+        mut f: impl FnMut(u32, Piece<'_>) + Send,
+    ) -> Result<(), Failure> {
+        let mut sink = Handing::new(&mut f, self.context.max_message);
+        let references = self.recv_packets(&mut sink).await?;
+        let bytes = sink.bytes();
+        if !references.is_empty() {
+            self.fetch_pieces(&references, &mut f).await?;
+            self.acknowledge().await?;
+        }
+        self.open()?.bytes_in += bytes;
+        Ok(())
+    }
+
+    /// Sends `message(lane)`, of any length, to each lane.
+    ///
+    /// # Errors
+    /// [`Status::INVALID`] if a lane wants its message where it has no memory; or when the
+    /// conversation is over.
+    pub async fn send_n<'m>(
+        &mut self,
+        mut message: impl Fn(u32) -> &'m [u8] + Send,
+    ) -> Result<(), Failure> {
+        let referred = self.referred(&message);
+        let (mask, all) = (self.mask, &mut message);
+        self.send_packets(all, mask & !referred, referred).await?;
+        if referred != 0 {
+            let declined = self.store_referred(all, referred).await?;
+            self.send_packets(all, declined, 0).await?;
+        }
+        self.open()?.bytes_out += lanes(mask).map(|l| message(l).len() as u64).sum::<u64>();
+        Ok(())
+    }
+
+    /// The lanes whose messages are long enough to go by reference.
+    fn referred<'m>(&self, message: &impl Fn(u32) -> &'m [u8]) -> u64 {
+        let bulk = self.context.bulk;
+        if bulk == 0 {
+            return 0;
+        }
+        lanes(self.mask)
+            .filter(|&lane| message(lane).len() as u64 >= bulk)
+            .fold(0, |mask, lane| mask | 1 << lane)
+    }
+
+    /// Receives what comes in packets; gives what is to be fetched.
+    async fn recv_packets(
+        &mut self,
+        sink: &mut (impl Receiver + Send),
+    ) -> Result<Vec<Reference>, Failure> {
+        let payload = self.open()?.port.payload();
+        let bulk = self.context.bulk;
+        let mut cursor = Cursor::new(payload);
+        let mut lengths = [0; MAX_LANES as usize];
+        let mut references = Vec::new();
+        let mut first = true;
+        loop {
+            self.packets().await?;
+            let mut refused = None;
+            self.open()?.port.end_recv(payload, &mut |lane, packet| {
+                if first && packet.words[0] & REFERENCE != 0 {
+                    // Its length stays 0: no packet more has anything of it.
+                    match refer(lane, packet, bulk, sink) {
+                        Ok(reference) => references.push(reference),
+                        Err(failure) => refused = Some(failure),
+                    }
+                } else if !cursor.take(lane, &mut lengths[lane as usize], packet, sink) {
+                    refused = Some(Status::TOO_LONG.into());
+                }
+            });
+            if let Some(failure) = refused {
+                return Err(failure);
+            }
+            if sink.is_full() {
+                return Err(Status::TOO_LONG.into());
+            }
+            cursor.advance();
+            first = false;
+            if !lanes(self.mask).any(|lane| cursor.more(lengths[lane as usize])) {
+                return Ok(references);
+            }
+        }
+    }
+
+    /// Sends in packets: the lanes of `whole` get their messages, those of `referred` are told the
+    /// length of theirs, all others get an empty one.
+    // By `&mut`, as what is held while waiting has to be `Send`, and `&` would ask for `Sync`.
+    async fn send_packets<'m>(
+        &mut self,
+        message: &mut (impl Fn(u32) -> &'m [u8] + Send),
+        whole: u64,
+        referred: u64,
+    ) -> Result<(), Failure> {
+        let payload = self.open()?.port.payload();
+        let mut cursor = Cursor::new(payload);
+        let mut first = true;
+        loop {
+            self.own().await?;
+            self.open()?.port.end_send(payload, &mut |lane, packet| {
+                if whole >> lane & 1 != 0 {
+                    cursor.put(message(lane), packet);
+                } else if first && referred >> lane & 1 != 0 {
+                    packet.words[0] = message(lane).len() as u64 | REFERENCE;
+                }
+            });
+            cursor.advance();
+            first = false;
+            if !lanes(whole).any(|lane| cursor.more(message(lane).len() as u64)) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Copies messages to where the lanes of `referred` want them; gives the lanes that have no
+    /// place for theirs.
+    async fn store_referred<'m>(
+        &mut self,
+        message: &mut (impl Fn(u32) -> &'m [u8] + Send),
+        referred: u64,
+    ) -> Result<u64, Failure> {
+        self.packets().await?;
+        let (mut declined, mut places) = (0, Vec::new());
+        self.open()?.port.end_recv(ANSWER, &mut |lane, packet| {
+            let [address, room, ..] = packet.words;
+            if referred >> lane & 1 == 0 {
+                return;
+            }
+            if address == 0 {
+                declined |= 1 << lane;
+                return;
+            }
+            let message = message(lane);
+            let length = room.min(message.len() as u64) as usize;
+            places.push((address, &message[..length]));
+        });
+        self.store(&places).await?;
+        Ok(declined)
+    }
+
+    /// Tells the client that its message is here, or will never be looked at again.
+    async fn acknowledge(&mut self) -> Result<(), Failure> {
+        self.send_with(0, |_, _| ()).await
+    }
+}
+
+/// What a first packet refers to, if the message may be as long and where it says.
+fn refer(
+    lane: u32,
+    packet: &Packet,
+    bulk: u64,
+    sink: &mut impl Receiver,
+) -> Result<Reference, Failure> {
+    let [told, address, ..] = packet.words;
+    let length = told & !REFERENCE;
+    if bulk == 0 {
+        // Nobody has said that this may be.
+        return Err(Status::INVALID.into());
+    }
+    if !sink.begin(lane, length) || !sink.refer(lane, length) {
+        return Err(Status::TOO_LONG.into());
+    }
+    if address.checked_add(length).is_none() {
+        let length = length as usize;
+        return Err(MemoryError::OutOfRange { address, length }.into());
+    }
+    Ok(Reference {
+        lane,
+        address,
+        length,
+    })
+}
