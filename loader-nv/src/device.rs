@@ -10,17 +10,14 @@ use cust::error::CudaError;
 use cust::sys;
 use loader_core::device::{Device, DeviceError, DeviceInfo, Grid, Kernel, SharedBuffer};
 
-use crate::cuda::{Module, Pinned, Stream, check, check_cust, cust_code};
+use crate::copies::Copies;
+use crate::cuda::{Module, Stream, check, check_cust, cust_code};
 use crate::memory::Memory;
 use crate::prepare_environment;
 
 /// Stack of each device thread unless something else is asked for. CUDA's own default of 1 KiB
 /// is too small for formatted output.
 pub const DEFAULT_STACK: usize = 16 << 10;
-/// Bytes of the page-locked memory that copies go through, so that none ever waits for a kernel:
-/// of ordinary memory the driver makes no such promise.
-const BOUNCE: usize = 1 << 20;
-
 /// How a device is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -45,8 +42,7 @@ pub struct CudaDevice {
     /// Where kernels run.
     pub(crate) kernels: Stream,
     /// Where copies run, beside the kernel.
-    pub(crate) copies: Stream,
-    pub(crate) bounce: Mutex<Pinned>,
+    pub(crate) copies: Copies,
     pub(crate) memory: Mutex<Memory>,
     context: Context,
 }
@@ -86,8 +82,7 @@ impl CudaDevice {
             launched: AtomicBool::new(false),
             module: OnceLock::new(),
             kernels: Stream::new()?,
-            copies: Stream::new()?,
-            bounce: Mutex::new(Pinned::new(BOUNCE)?),
+            copies: Copies::new()?,
             memory: Mutex::default(),
             context,
         })
@@ -107,6 +102,7 @@ impl Drop for CudaDevice {
         // The fields are freed after this, on this thread. If entering fails, so does freeing, and
         // the driver cleans up when the process ends.
         let _ = self.enter();
+        self.copies.finish();
     }
 }
 
@@ -258,6 +254,11 @@ impl Device for CudaDevice {
 
     fn reserve_heap(&self, size: u64) -> Result<(), DeviceError> {
         self.new_heap(size)
+    }
+
+    fn reserve_staging(&self) -> Result<(), DeviceError> {
+        self.enter()?;
+        self.copies.reserve()
     }
 
     fn launch(&self, kernel: &Kernel, grid: Grid) -> Result<(), DeviceError> {
