@@ -217,7 +217,7 @@ impl Conversation {
             let result = memory.copy_to_host(address, &mut bytes);
             result.map(|()| (bytes, reservation))
         };
-        Ok(self.blocking(fetch).await?)
+        self.copy_in_pool(fetch).await
     }
 
     /// Copies to the device on a thread of the pool.
@@ -233,6 +233,24 @@ impl Conversation {
             drop(reservation);
             result
         };
-        Ok(self.blocking(store).await?)
+        self.copy_in_pool(store).await
+    }
+
+    /// Runs a copy on a thread of the pool, unless the conversation has ended before its turn comes:
+    /// after the end of a run nothing more is asked of the device.
+    pub(super) async fn copy_in_pool<R: Send + 'static, E: Into<Failure> + Send + 'static>(
+        &mut self,
+        copy: impl FnOnce() -> Result<R, E> + Send + 'static,
+    ) -> Result<R, Failure> {
+        let wanted = Arc::new(());
+        let still = Arc::downgrade(&wanted);
+        let copied = self
+            .blocking(move || (still.strong_count() > 0).then(copy))
+            .await;
+        drop(wanted);
+        match copied {
+            Some(result) => result.map_err(Into::into),
+            None => Err(Status::CANCELLED.into()),
+        }
     }
 }

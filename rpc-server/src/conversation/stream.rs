@@ -38,7 +38,7 @@ impl Conversation {
         if !references.is_empty() {
             let memory = self.context.memory.clone();
             let fetch = move || sink.fetch(&references, &*memory).map(|()| sink);
-            sink = self.blocking(fetch).await?;
+            sink = self.copy_in_pool(fetch).await?;
             self.acknowledge().await?;
         }
         let messages = sink.finish();
@@ -210,11 +210,8 @@ fn refer(
 ) -> Result<Reference, Failure> {
     let [told, address, ..] = packet.words;
     let length = told & !REFERENCE;
-    if bulk == 0 {
-        // Nobody has said that this may be.
-        return Err(Status::INVALID.into());
-    }
-    if !sink.begin(lane, length) || !sink.refer(lane, length) {
+    // Where nothing goes by reference it is a length, and too large.
+    if bulk == 0 || !sink.begin(lane, length) || !sink.refer(lane, length) {
         return Err(Status::TOO_LONG.into());
     }
     if address.checked_add(length).is_none() {
