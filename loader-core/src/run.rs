@@ -144,6 +144,7 @@ fn prepare(
         return Ok((argument, None));
     };
     device.reserve_heap(options.heap_size)?;
+    device.reserve_staging()?;
     let service = serve::connect(device, client, options, name)?;
     Ok((argument, Some(service)))
 }
