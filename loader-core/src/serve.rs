@@ -15,6 +15,10 @@ use crate::cli::{MAX_IN_FLIGHT, Options, Poll};
 use crate::device::{Device, DeviceError};
 use crate::program::say;
 
+/// Messages of at least so many bytes travel by reference, both ways where they can: below, a copy
+/// and its acknowledgement cost more than the packets do.
+const BULK: u32 = 32 << 10;
+
 /// Why an image's client cannot be served.
 #[derive(Debug, Error)]
 pub enum ServeError {
@@ -100,6 +104,7 @@ pub(crate) fn connect(
     let shared = device.allocate_shared(geometry.shared_size())?;
     client.ports = ports;
     client.lanes = lanes;
+    client.bulk = BULK;
     client.shared = shared.device;
     client.private = device.allocate_private(geometry.private_size())?;
     device.write_global(CLIENT_SYMBOL, bytemuck::bytes_of(&client))?;
@@ -130,6 +135,7 @@ fn serve<T: Transport + Send + Sync + 'static>(
         },
         max_message: options.max_message,
         max_in_flight: MAX_IN_FLIGHT,
+        bulk: BULK.into(),
         report: Report::new(move |sentence| say(name, sentence)),
         ..ServerOptions::default()
     };
