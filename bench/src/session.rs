@@ -80,6 +80,7 @@ impl Opened {
             Kind::Nvidia => Self::Nvidia(Arc::new(CudaDevice::open(&loader_nv::Options {
                 device,
                 stack_size: Some(GPU_STACK),
+                jit_level: None,
             })?)),
         })
     }

@@ -227,6 +227,15 @@ pub trait Device: DeviceMemory {
     /// When there is not enough.
     fn reserve_heap(&self, size: u64) -> Result<(), DeviceError>;
 
+    /// Reserves the memory that [`DeviceMemory::staging`] lends, where that cannot be had while a
+    /// kernel runs.
+    ///
+    /// # Errors
+    /// When there is not enough.
+    fn reserve_staging(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
     /// Starts `kernel`; returns at once where the API allows it.
     ///
     /// # Errors

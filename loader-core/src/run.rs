@@ -137,7 +137,9 @@ fn load(
         let ahead = || {
             let began = Instant::now();
             let shared = serve::expected(device, options);
-            let heap = device.reserve_heap(options.heap_size);
+            let heap = device
+                .reserve_heap(options.heap_size)
+                .and_then(|()| device.reserve_staging());
             (shared, heap, Stage::since("memory", began))
         };
         let thread = thread::Builder::new().spawn_scoped(scope, ahead);

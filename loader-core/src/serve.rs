@@ -19,6 +19,10 @@ use crate::cli::{MAX_IN_FLIGHT, Options, Poll};
 use crate::device::{Device, DeviceError, SharedBuffer};
 use crate::program::say;
 
+/// Messages of at least so many bytes travel by reference, both ways where they can: below, a copy
+/// and its acknowledgement cost more than the packets do.
+const BULK: u32 = 32 << 10;
+
 /// Why an image's client cannot be served.
 #[derive(Debug, Error)]
 pub enum ServeError {
@@ -155,6 +159,7 @@ impl Client {
         };
         client.ports = ports;
         client.lanes = lanes;
+        client.bulk = u32::try_from(options.bulk).unwrap_or(0);
         client.shared = shared.device;
         if words_here() {
             client.flags |= ClientDescriptor::WORDS;
@@ -205,6 +210,7 @@ pub(crate) fn options(options: &Options, name: &'static str) -> ServerOptions {
         poll: options.poll.into(),
         max_message: options.max_message,
         max_in_flight: MAX_IN_FLIGHT,
+        bulk: BULK.into(),
         report: Report::new(move |sentence| say(name, sentence)),
         ..ServerOptions::default()
     };

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use loader_core::device::{Device, DeviceError, DeviceInfo, Grid, Kernel, SharedBuffer};
 use loader_core::image::ImageKind;
 use loader_core::program::{Backend, DeviceOptions};
-use rpc_server::{DeviceMemory, MemoryError};
+use rpc_server::{DeviceMemory, MemoryError, Staging};
 use rpc_types::image::CPU_KERNELS;
 
 use crate::builtin::BuiltinImage;
@@ -13,6 +13,7 @@ use crate::fault;
 use crate::image::Image;
 use crate::launch::{Launch, RESIDENT};
 use crate::memory::Memory;
+use crate::staging::{Buffers, Staged};
 
 /// Stack of each device thread unless something else is asked for.
 pub const DEFAULT_STACK: u64 = 1 << 20;
@@ -42,7 +43,8 @@ pub struct CpuDevice {
     info: DeviceInfo,
     stack: usize,
     image: OnceLock<Image>,
-    memory: Memory,
+    pub(crate) memory: Memory,
+    pub(crate) buffers: Buffers,
     launch: Mutex<Option<Arc<Launch>>>,
 }
 
@@ -81,6 +83,7 @@ impl CpuDevice {
             stack: stack as usize,
             image: OnceLock::new(),
             memory: Memory::default(),
+            buffers: Buffers::default(),
             launch: Mutex::default(),
         })
     }
@@ -274,5 +277,9 @@ impl DeviceMemory for CpuDevice {
 
     fn copy_to_device(&self, from: &[u8], to: u64) -> Result<(), MemoryError> {
         self.memory.write(from, to)
+    }
+
+    fn staging(self: Arc<Self>) -> Option<Box<dyn Staging>> {
+        Staged::lend(self).map(|staged| Box::new(staged) as Box<dyn Staging>)
     }
 }

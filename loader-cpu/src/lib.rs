@@ -7,7 +7,7 @@
 //! | [`builtin`] | [`BuiltinImage`]: a program linked into this one |
 //!
 //! `image` loads shared objects, `launch` runs grids on threads, `memory` allocates and copies,
-//! `fault` catches what a wild pointer does.
+//! `staging` lends memory for copies, `fault` catches what a wild pointer does.
 
 pub mod builtin;
 pub mod device;
@@ -15,6 +15,7 @@ mod fault;
 mod image;
 mod launch;
 mod memory;
+mod staging;
 
 pub use builtin::BuiltinImage;
 pub use device::{Cpu, CpuDevice};

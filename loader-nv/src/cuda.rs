@@ -98,6 +98,58 @@ impl Drop for Stream {
     }
 }
 
+/// Tells when what was put into a stream before it is done.
+pub(crate) struct Event(sys::CUevent);
+
+// SAFETY: an event is a handle that the driver allows any thread to use.
+unsafe impl Send for Event {}
+
+impl Event {
+    pub(crate) fn new() -> Result<Self, DeviceError> {
+        let flags = sys::CUevent_flags_enum::CU_EVENT_DISABLE_TIMING as u32;
+        let mut event = null_mut();
+        // SAFETY: `event` is a place for a handle.
+        check("cuEventCreate", unsafe {
+            sys::cuEventCreate(&raw mut event, flags)
+        })?;
+        Ok(Self(event))
+    }
+
+    /// Puts the event into the stream, anew.
+    pub(crate) fn record(&mut self, stream: &Stream) -> Result<(), DeviceError> {
+        // SAFETY: both exist until they are dropped.
+        check("cuEventRecord", unsafe {
+            sys::cuEventRecord(self.0, stream.raw())
+        })
+    }
+
+    /// Whether the stream has come to it; never waits.
+    pub(crate) fn is_done(&self) -> Result<bool, DeviceError> {
+        // SAFETY: the event exists until `self` is dropped.
+        let result = unsafe { sys::cuEventQuery(self.0) };
+        if code(result) == NOT_READY {
+            return Ok(false);
+        }
+        check("cuEventQuery", result)?;
+        Ok(true)
+    }
+
+    /// Waits until the stream has come to it.
+    pub(crate) fn synchronize(&self) -> Result<(), DeviceError> {
+        // SAFETY: as above.
+        check("cuEventSynchronize", unsafe {
+            sys::cuEventSynchronize(self.0)
+        })
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: made by `new`, destroyed once.
+        unsafe { sys::cuEventDestroy_v2(self.0) };
+    }
+}
+
 /// Page-locked host memory that the device reaches, zeroed.
 pub(crate) struct Pinned {
     pub(crate) host: NonNull<u8>,

@@ -12,17 +12,14 @@ use cust::sys;
 use loader_core::device::{Device, DeviceError, DeviceInfo, Grid, Kernel, SharedBuffer};
 use loader_core::report::Stage;
 
-use crate::cuda::{Module, Pinned, Stream, check, check_cust, cust_code};
+use crate::copies::Copies;
+use crate::cuda::{Module, Stream, check, check_cust, cust_code};
 use crate::memory::Memory;
 use crate::prepare_environment;
 
 /// Stack of each device thread unless something else is asked for. CUDA's own default of 1 KiB
 /// is too small for formatted output.
 pub const DEFAULT_STACK: usize = 16 << 10;
-/// Bytes of the page-locked memory that copies go through, so that none ever waits for a kernel:
-/// of ordinary memory the driver makes no such promise.
-const BOUNCE: usize = 1 << 20;
-
 /// How a device is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -53,8 +50,7 @@ pub struct CudaDevice {
     /// Where kernels run.
     pub(crate) kernels: Stream,
     /// Where copies run, beside the kernel.
-    pub(crate) copies: Stream,
-    pub(crate) bounce: Mutex<Pinned>,
+    pub(crate) copies: Copies,
     pub(crate) memory: Mutex<Memory>,
     context: Context,
 }
@@ -96,8 +92,7 @@ impl CudaDevice {
         stage("context");
         set_stack(options.stack_size.unwrap_or(DEFAULT_STACK), &info)?;
         stage("stack");
-        let (kernels, copies) = (Stream::new()?, Stream::new()?);
-        let bounce = Mutex::new(Pinned::new(BOUNCE)?);
+        let (kernels, copies) = (Stream::new()?, Copies::new()?);
         stage("streams");
         Ok(Self {
             stages,
@@ -109,7 +104,6 @@ impl CudaDevice {
             module: OnceLock::new(),
             kernels,
             copies,
-            bounce,
             memory: Mutex::default(),
             context,
         })
@@ -129,6 +123,7 @@ impl Drop for CudaDevice {
         // The fields are freed after this, on this thread. If entering fails, so does freeing, and
         // the driver cleans up when the process ends.
         let _ = self.enter();
+        self.copies.finish();
     }
 }
 
@@ -284,6 +279,11 @@ impl Device for CudaDevice {
 
     fn reserve_heap(&self, size: u64) -> Result<(), DeviceError> {
         self.new_heap(size)
+    }
+
+    fn reserve_staging(&self) -> Result<(), DeviceError> {
+        self.enter()?;
+        self.copies.reserve()
     }
 
     fn launch(&self, kernel: &Kernel, grid: Grid) -> Result<(), DeviceError> {

@@ -7,13 +7,15 @@
 //! | `device` | [`CudaDevice`]: opening, what it is, closing |
 //! | `image` | PTX and cubin: checked, loaded, the compiler's words kept |
 //! | `launch` | kernels and their parameters, faults |
-//! | `memory` | shared, private and heap memory; copies while a kernel runs |
+//! | `memory` | shared, private and heap memory; which of it may be copied |
+//! | `copies` | copies while a kernel runs, and the page-locked memory that they go through |
 //! | `environment` | what the driver reads from the environment when it starts |
 //! | [`measure`] | what the driver and the copy engine take by themselves |
 //! | `cuda` | results of driver calls, owned handles |
 
 mod atomics;
 mod backend;
+mod copies;
 mod cuda;
 mod device;
 mod environment;

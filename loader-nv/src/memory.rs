@@ -1,12 +1,13 @@
 //! Memory: shared with the host, the device's own, the heap; copies while a kernel runs.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cust::sys::{self, CUpointer_attribute as Attribute};
 use loader_core::device::{DeviceError, SharedBuffer};
 use loader_core::heap::Heap;
-use rpc_server::{DeviceMemory, MemoryError};
+use rpc_server::{DeviceMemory, MemoryError, Staging};
 
+use crate::copies::Staged;
 use crate::cuda::{Pinned, Private, check, code};
 use crate::device::CudaDevice;
 
@@ -36,7 +37,7 @@ impl Memory {
 }
 
 /// Nothing in this crate panics with a lock held; what a lock guards is whole at all times.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -58,10 +59,11 @@ impl CudaDevice {
         let private = Private::new(size as u64)?;
         // Zeroed in a stream of ours and waited for: the legacy stream's work is not ordered with
         // the kernel's.
+        let stream = &self.copies.to_device;
         // SAFETY: the driver gave `size` bytes at `address` that nobody else knows of yet.
-        let result = unsafe { sys::cuMemsetD8Async(private.address, 0, size, self.copies.raw()) };
+        let result = unsafe { sys::cuMemsetD8Async(private.address, 0, size, stream.raw()) };
         check("cuMemsetD8Async", result)?;
-        self.copies.synchronize()?;
+        stream.synchronize()?;
         let address = private.address;
         lock(&self.memory).private.push(private);
         Ok(address)
@@ -97,31 +99,16 @@ impl CudaDevice {
         Ok(())
     }
 
-    /// Copies from device memory, in pieces through the page-locked buffer, beside any kernel.
+    /// Copies from device memory, in pieces through page-locked memory, beside any kernel.
     pub(crate) fn read(&self, from: u64, into: &mut [u8]) -> Result<(), DeviceError> {
         self.enter()?;
-        let bounce = lock(&self.bounce);
-        for (index, piece) in into.chunks_mut(bounce.size).enumerate() {
-            let from = from + (index * bounce.size) as u64;
-            // SAFETY: the buffer has room for a piece, belongs to the holder of its lock, and is
-            // not touched before the stream is done; the driver checks the device's address.
-            let result = unsafe {
-                sys::cuMemcpyDtoHAsync_v2(
-                    bounce.host.as_ptr().cast(),
-                    from,
-                    piece.len(),
-                    self.copies.raw(),
-                )
-            };
-            check("cuMemcpyDtoHAsync", result)?;
-            self.copies.synchronize()?;
-            // SAFETY: as above; the copy is done, and `piece` is another, exclusive allocation.
-            unsafe {
-                bounce
-                    .host
-                    .as_ptr()
-                    .copy_to_nonoverlapping(piece.as_mut_ptr(), piece.len());
-            }
+        let mut buffer = self.copies.blocking();
+        let size = buffer.size();
+        for (index, piece) in into.chunks_mut(size).enumerate() {
+            let from = from + (index * size) as u64;
+            buffer.start_to_host(&self.copies.to_host, from, piece.len())?;
+            buffer.wait()?;
+            piece.copy_from_slice(buffer.bytes());
         }
         Ok(())
     }
@@ -129,36 +116,22 @@ impl CudaDevice {
     /// Copies to device memory, likewise.
     pub(crate) fn write(&self, from: &[u8], to: u64) -> Result<(), DeviceError> {
         self.enter()?;
-        let bounce = lock(&self.bounce);
-        for (index, piece) in from.chunks(bounce.size).enumerate() {
-            let to = to + (index * bounce.size) as u64;
-            // SAFETY: the buffer has room for a piece and belongs to the holder of its lock; the
-            // stream is done with what was in it before.
-            unsafe {
-                bounce
-                    .host
-                    .as_ptr()
-                    .copy_from_nonoverlapping(piece.as_ptr(), piece.len());
-            };
-            // SAFETY: as above, and it stays as it is until the stream is done; the driver checks
-            // the device's address.
-            let result = unsafe {
-                sys::cuMemcpyHtoDAsync_v2(
-                    to,
-                    bounce.host.as_ptr().cast(),
-                    piece.len(),
-                    self.copies.raw(),
-                )
-            };
-            check("cuMemcpyHtoDAsync", result)?;
-            self.copies.synchronize()?;
+        let mut buffer = self.copies.blocking();
+        let size = buffer.size();
+        for (index, piece) in from.chunks(size).enumerate() {
+            let to = to + (index * size) as u64;
+            if let Some(place) = buffer.bytes_mut().get_mut(..piece.len()) {
+                place.copy_from_slice(piece);
+            }
+            buffer.start_to_device(&self.copies.to_device, piece.len(), to)?;
+            buffer.wait()?;
         }
         Ok(())
     }
 
     /// Whether the range is memory of this device, or shared with it by this loader. The address
     /// comes from the device: any other host memory that the driver could reach stays out.
-    fn may_copy(&self, address: u64, length: usize) -> bool {
+    pub(crate) fn may_copy(&self, address: u64, length: usize) -> bool {
         let length = length as u64;
         lock(&self.memory).holds(address, length) || self.is_global(address, length)
     }
@@ -226,6 +199,10 @@ impl DeviceMemory for CudaDevice {
         }
         self.write(from, to)
             .map_err(|failed| MemoryError::Device(failed.to_string()))
+    }
+
+    fn staging(self: Arc<Self>) -> Option<Box<dyn Staging>> {
+        Staged::lend(self).map(|staged| Box::new(staged) as Box<dyn Staging>)
     }
 }
 

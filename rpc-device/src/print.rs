@@ -160,7 +160,7 @@ impl Writer {
                 _ => client.open(opcode),
             };
             let mut port = opened?.dynamic();
-            port.send_n(|_| message)?;
+            port.send_packets(|_| message)?;
             port.recv(size_of::<u64>(), |_, _| ())
         };
         // A host that cannot write (a closed pipe) has said so itself; there is nobody to tell.

@@ -196,22 +196,37 @@ impl<P: Process> DynamicPort<P> {
         Cursor::new(self.payload(), parts)
     }
 
-    /// Ends a send of the next packets of each lane's message, on packets that this side owns.
+    /// Ends a send of the next packets of each lane's message, on packets that this side owns. Lanes
+    /// that `refer` begin with these words instead, and send nothing else.
     #[inline(always)]
-    pub fn end_send_part<'m>(&mut self, cursor: &Cursor, message: impl Fn(u32) -> &'m [u8]) {
+    pub fn end_send_part<'m>(
+        &mut self,
+        cursor: &Cursor,
+        message: impl Fn(u32) -> &'m [u8],
+        refer: impl Fn(&P, u32) -> Option<[u64; 2]>,
+    ) {
         debug_assert!(self.held.owned, "the other side owns the packets");
-        let length = |lane| message(lane).len() as u64;
-        if cursor.is_first()
-            && self.held.process.in_words(&self.held.slot)
-            && !self.any(|lane| length(lane) > 0)
-        {
+        let first = cursor.is_first();
+        let process = &self.held.process;
+        let empty = |lane| message(lane).is_empty() && refer(process, lane).is_none();
+        if first && self.held.process.in_words(&self.held.slot) && !self.any(|lane| !empty(lane)) {
             // Only lengths, all of them zero.
             return self.end_send(LENGTH_SIZE, |_, _| ());
         }
         let Held { process, slot, .. } = &self.held;
         process.each(slot, |lane| {
-            for part in 0..cursor.parts(length(lane)) {
-                process.store(slot, lane, part, &cursor.put(message(lane), part));
+            if let Some([told, address]) = refer(process, lane) {
+                if first {
+                    let mut packet = Packet::ZERO;
+                    packet.words[0] = told;
+                    packet.words[1] = address;
+                    process.store(slot, lane, 0, &packet);
+                }
+                return;
+            }
+            let message = message(lane);
+            for part in 0..cursor.parts(message.len() as u64) {
+                process.store(slot, lane, part, &cursor.put(message, part));
             }
         });
         self.post_packets();
@@ -234,7 +249,11 @@ impl<P: Process> DynamicPort<P> {
             if cursor.is_first() {
                 first = process.load(slot, lane, 0);
                 let length = Cursor::length(&first);
-                let begun = sink.begin(lane, length & !REFERENCE);
+                let begun = if P::STARTS_WITH_PACKET && length & REFERENCE != 0 {
+                    sink.refer(lane, length & !REFERENCE, first.words[1])
+                } else {
+                    sink.begin(lane, length & !REFERENCE)
+                };
                 accepted &= begun;
                 *lengths.of(lane) = if begun { length } else { 0 };
             }
@@ -319,78 +338,49 @@ impl<P: Process> DynamicPort<P> {
     /// What ended the conversation.
     #[inline(always)]
     pub fn send_n<'m>(&mut self, message: impl Fn(u32) -> &'m [u8]) -> Result<(), Error> {
+        let mut referred = false;
         if self.held.process.refers() {
             let process = &self.held.process;
-            let refers = |lane| process.reference(message(lane)).is_some();
-            if process.any(&self.held.slot, refers) {
-                return self.send_references(message);
-            }
+            referred = self.any(|lane| process.reference(message(lane)).is_some());
         }
-        self.send_packets(message)
-    }
-
-    #[inline(always)]
-    fn send_packets<'m>(&mut self, message: impl Fn(u32) -> &'m [u8]) -> Result<(), Error> {
         let mut cursor = self.cursor();
         loop {
             self.own()?;
-            self.end_send_part(&cursor, &message);
+            let refer = |process: &P, lane| {
+                let address = referred.then(|| process.reference(message(lane))).flatten();
+                address.map(|address| [message(lane).len() as u64 | REFERENCE, address])
+            };
+            self.end_send_part(&cursor, &message, refer);
+            cursor.advance();
+            let process = &self.held.process;
+            let more =
+                |lane| cursor.more(message(lane).len() as u64) && refer(process, lane).is_none();
+            if !self.any(more) {
+                break;
+            }
+        }
+        if referred {
+            // The other side has copied what was referred to.
+            return self.recv(0, |_, _| ());
+        }
+        Ok(())
+    }
+
+    /// As [`send_n`](Self::send_n), for messages that are short: none travels as a reference.
+    ///
+    /// # Errors
+    /// What ended the conversation.
+    #[inline(always)]
+    pub fn send_packets<'m>(&mut self, message: impl Fn(u32) -> &'m [u8]) -> Result<(), Error> {
+        let mut cursor = self.cursor();
+        loop {
+            self.own()?;
+            self.end_send_part(&cursor, &message, |_, _| None);
             cursor.advance();
             if !self.any(|lane| cursor.more(message(lane).len() as u64)) {
                 return Ok(());
             }
         }
-    }
-
-    /// A message that is a reference on one lane at least.
-    #[inline(always)]
-    fn send_references<'m>(&mut self, message: impl Fn(u32) -> &'m [u8]) -> Result<(), Error> {
-        let mut cursor = self.cursor();
-        self.own()?;
-        let Held { process, slot, .. } = &self.held;
-        // The lanes whose message goes in packets.
-        let packets = |process: &P, lane| -> &'m [u8] {
-            let message = message(lane);
-            match process.reference(message) {
-                Some(_) => &[],
-                None => message,
-            }
-        };
-        process.each(slot, |lane| {
-            let message = message(lane);
-            if let Some(address) = process.reference(message) {
-                let mut packet = Packet::ZERO;
-                packet.words[0] = message.len() as u64 | REFERENCE;
-                packet.words[1] = address;
-                process.store(slot, lane, 0, &packet);
-            } else {
-                for part in 0..cursor.parts(message.len() as u64) {
-                    process.store(slot, lane, part, &cursor.put(message, part));
-                }
-            }
-        });
-        self.post_packets();
-        cursor.advance();
-        while self.any_more(&cursor, packets) {
-            self.own()?;
-            let Held { process, slot, .. } = &self.held;
-            process.each(slot, |lane| {
-                let message = packets(process, lane);
-                for part in 0..cursor.parts(message.len() as u64) {
-                    process.store(slot, lane, part, &cursor.put(message, part));
-                }
-            });
-            self.post_packets();
-            cursor.advance();
-        }
-        // The other side has copied what was referred to.
-        self.recv(0, |_, _| ())
-    }
-
-    #[inline(always)]
-    fn any_more<'m>(&self, cursor: &Cursor, message: impl Fn(&P, u32) -> &'m [u8]) -> bool {
-        let process = &self.held.process;
-        self.any(|lane| cursor.more(message(process, lane).len() as u64))
     }
 
     /// Receives a message of any length on each lane.

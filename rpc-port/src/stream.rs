@@ -140,14 +140,21 @@ pub trait Sink {
     /// The next bytes of the message on `lane`: never more than announced in all.
     fn chunk(&mut self, lane: u32, bytes: &[u8]);
 
-    /// Where the message on `lane`, which has begun, may be put as a whole, as far as there is room;
+    /// On a server: the message on `lane`, of `length` bytes, lies at device address `address`, and no
+    /// byte of it will come. `false` refuses it.
+    fn refer(&mut self, lane: u32, length: u64, address: u64) -> bool {
+        let _ = (lane, length, address);
+        false
+    }
+
+    /// On a client: where the message on `lane`, which has begun, may be put as a whole, as far as there is room;
     /// `None` if it is to come in chunks.
     fn room(&mut self, lane: u32) -> Option<&mut [u8]> {
         let _ = lane;
         None
     }
 
-    /// The first `bytes` bytes of the message were put into [`room`](Self::room); no others come.
+    /// On a client: the first `bytes` bytes of the message were put into [`room`](Self::room); no others come.
     fn filled(&mut self, lane: u32, bytes: usize) {
         let _ = (lane, bytes);
     }

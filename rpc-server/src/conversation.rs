@@ -7,15 +7,17 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 
 use bytemuck::Pod;
-use rpc_port::stream::{AllLengths, Lengths};
 use rpc_types::{Opcode, Packet, Status};
 
 use crate::exchange::{Exchange, Open};
 use crate::handler::Failure;
 use crate::memory::DeviceMemory;
-use crate::messages::{Growing, Messages, PerLane};
+use crate::messages::PerLane;
 use crate::port::{RawPort, lanes};
 use crate::shared::Context;
+
+mod bulk;
+mod stream;
 
 /// One call in several steps: what a conversation's handler does with its port.
 ///
@@ -116,13 +118,18 @@ impl Conversation {
         bytes: usize,
         mut f: impl FnMut(u32, &Packet) + Send,
     ) -> Result<(), Failure> {
-        self.open()?.port.begin_recv()?;
-        self.own().await?;
+        self.packets().await?;
         let lanes = u64::from(self.mask.count_ones());
         let open = self.open()?;
         open.bytes_in += lanes * bytes.min(open.port.payload()) as u64;
         open.port.end_recv(bytes, &mut f);
         Ok(())
+    }
+
+    /// Waits for the next packets to receive.
+    async fn packets(&mut self) -> Result<(), Failure> {
+        self.open()?.port.begin_recv()?;
+        self.own().await
     }
 
     /// Sends the first `bytes` payload bytes of each lane's packet, as `f` sets them.
@@ -165,66 +172,6 @@ impl Conversation {
     ) -> Result<(), Failure> {
         self.send_with(size_of::<T>(), |lane, packet| packet.set(&f(lane)))
             .await
-    }
-
-    /// Receives a message of any length from each lane, none longer than
-    /// [`Options::max_message`](crate::Options::max_message).
-    ///
-    /// # Errors
-    /// [`Status::TOO_LONG`] for a longer one, or when all messages in flight are too much; or when
-    /// the conversation is over.
-    pub async fn recv_n(&mut self) -> Result<Messages, Failure> {
-        self.recv_n_max(u64::MAX).await
-    }
-
-    /// As [`recv_n`](Self::recv_n), with a bound of the handler's own: `max` bytes at most.
-    ///
-    /// # Errors
-    /// As [`recv_n`](Self::recv_n).
-    pub async fn recv_n_max(&mut self, max: u64) -> Result<Messages, Failure> {
-        let max = max.min(self.context.max_message);
-        let mut sink = Growing::new(self.mask, self.context.budget.reserve(), max);
-        let mut cursor = self.open()?.port.cursor();
-        let mut lengths = AllLengths::ZERO;
-        loop {
-            self.open()?.port.begin_recv()?;
-            self.own().await?;
-            let port = &mut self.open()?.port;
-            let accepted = port.end_recv_part(&cursor, &mut lengths, &mut sink);
-            if !accepted || sink.is_full() {
-                return Err(Status::TOO_LONG.into());
-            }
-            cursor.advance();
-            if !lanes(self.mask).any(|lane| cursor.more(*lengths.of(lane))) {
-                break;
-            }
-        }
-        let messages = sink.finish();
-        self.open()?.bytes_in += messages.bytes();
-        Ok(messages)
-    }
-
-    /// Sends `message(lane)`, of any length, to each lane.
-    ///
-    /// # Errors
-    /// When the conversation is over.
-    pub async fn send_n<'m>(
-        &mut self,
-        message: impl Fn(u32) -> &'m [u8] + Send,
-    ) -> Result<(), Failure> {
-        let mut cursor = self.open()?.port.cursor();
-        loop {
-            self.own().await?;
-            self.open()?.port.end_send_part(&cursor, &message);
-            cursor.advance();
-            if !lanes(self.mask).any(|lane| cursor.more(message(lane).len() as u64)) {
-                break;
-            }
-        }
-        self.open()?.bytes_out += lanes(self.mask)
-            .map(|l| message(l).len() as u64)
-            .sum::<u64>();
-        Ok(())
     }
 
     /// Runs `f`, which may block, on a thread of the service's pool. A panic of `f` comes out here.

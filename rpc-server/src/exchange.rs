@@ -24,6 +24,10 @@ pub(crate) struct Exchange {
     woken: AtomicBool,
     /// Set in a poll that ends because the client has the packets.
     pub(crate) waits_for_client: AtomicBool,
+    /// Set in a poll that ends because a copy runs, or to give way to other ports: the packets are
+    /// this side's, so that each pass of the poller finds the port, and none of them is followed by
+    /// a rest.
+    pub(crate) waits_for_copy: AtomicBool,
     /// The port has failed: nothing more will come.
     pub(crate) over: AtomicBool,
     control: Arc<Control>,
@@ -35,6 +39,7 @@ impl Exchange {
             returned: Mutex::new(None),
             woken: AtomicBool::new(false),
             waits_for_client: AtomicBool::new(false),
+            waits_for_copy: AtomicBool::new(false),
             over: AtomicBool::new(false),
             control: Arc::clone(control),
         })
@@ -50,6 +55,17 @@ impl Exchange {
 
     pub(crate) fn returned(&self) -> Option<Open> {
         lock(&self.returned).take()
+    }
+
+    /// Before a poll: what it waits for after that, it says anew.
+    pub(crate) fn begin_poll(&self) {
+        self.waits_for_client.store(false, Relaxed);
+        self.waits_for_copy.store(false, Relaxed);
+    }
+
+    /// Whether it goes on with what its poller sees by itself, and nobody wakes it.
+    pub(crate) fn wants_to_be_polled(&self) -> bool {
+        self.waits_for_client.load(Relaxed) || self.waits_for_copy.load(Relaxed)
     }
 
     pub(crate) fn take_woken(&self) -> bool {

@@ -6,7 +6,7 @@ use std::io;
 use rpc_types::{Opcode, Status};
 use thiserror::Error;
 
-use crate::memory::DeviceMemory;
+use crate::memory::{DeviceMemory, MemoryError};
 use crate::shared::Ending;
 
 /// Why a run ends.
@@ -79,6 +79,10 @@ pub enum Failure {
     /// [`Status::SERVER_ERROR`].
     #[error("{0}")]
     Io(#[from] io::Error),
+    /// A copy from or to the device failed: reported once per opcode, the client is told
+    /// [`Status::INVALID`] if it named what is not its memory, else [`Status::SERVER_ERROR`].
+    #[error("{0}")]
+    Memory(#[from] MemoryError),
     /// As [`Io`](Self::Io), in the handler's own words: one sentence.
     #[error("{0}")]
     Handler(String),
@@ -96,7 +100,10 @@ impl Failure {
         match self {
             Self::Status(status) => *status,
             Self::Port(_) => Status::CANCELLED,
-            Self::Io(_) | Self::Handler(_) => Status::SERVER_ERROR,
+            Self::Memory(MemoryError::OutOfRange { .. }) => Status::INVALID,
+            Self::Memory(MemoryError::Device(_)) | Self::Io(_) | Self::Handler(_) => {
+                Status::SERVER_ERROR
+            }
         }
     }
 }

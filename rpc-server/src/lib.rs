@@ -6,12 +6,12 @@
 //! | [`table`] | [`Table`]: which handler serves which opcode |
 //! | [`handler`] | what a handler gets and gives: [`Call`], [`Flow`], [`End`], [`Failure`] |
 //! | [`conversation`] | [`Conversation`]: a port as an `async fn` sees it |
-//! | [`messages`] | [`Messages`], [`PerLane`]: what lanes have sent |
+//! | [`messages`] | [`Messages`], [`PerLane`], [`Piece`]: what lanes have sent |
 //! | [`service`] | [`Service`]: poller threads over a transport, until drained or dropped |
 //! | [`options`] | [`Options`]: threads, polling, bounds |
 //! | [`builtin`] | the services of every program: print, exit, panic, memory |
 //! | [`output`] | [`Output`]: where the device's text goes |
-//! | [`memory`] | [`DeviceMemory`]: the device's memory while a kernel runs |
+//! | [`memory`] | [`DeviceMemory`], [`Staging`]: the device's memory while a kernel runs |
 //! | [`counters`] | [`Counters`]: exact numbers per opcode |
 //! | [`observe`] | [`Observe`]: what a monitor is told |
 //!
@@ -42,8 +42,8 @@ mod shared;
 pub use conversation::Conversation;
 pub use counters::{Counters, OpcodeCounters};
 pub use handler::{Call, End, EndCause, Failure, Flow};
-pub use memory::{DeviceMemory, MemoryError, NoMemory};
-pub use messages::{Messages, PerLane};
+pub use memory::{DeviceMemory, MemoryError, NoMemory, Staging};
+pub use messages::{Messages, PerLane, Piece};
 pub use observe::{CallInfo, Observe, Outcome};
 pub use options::{Options, Poll, Report};
 pub use output::{Captured, Output, Standard, Stream};

@@ -1,5 +1,7 @@
 //! What a handler may do with the device's memory while a kernel runs.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 /// Why a copy to or from the device did not happen.
@@ -41,6 +43,46 @@ pub trait DeviceMemory: Send + Sync {
     /// # Errors
     /// When the range is not the device's or the device refuses.
     fn copy_to_device(&self, from: &[u8], to: u64) -> Result<(), MemoryError>;
+
+    /// Lends memory for a copy that nobody waits for; `None` while all of it is lent, and from a
+    /// device that has none. Never waits. Dropping it gives it back: at once, or, while a copy
+    /// runs, when that is done.
+    fn staging(self: Arc<Self>) -> Option<Box<dyn Staging>> {
+        None
+    }
+}
+
+/// Memory of the host that a device copies from and to by itself, one copy at a time.
+///
+/// No call waits for a copy, or for a kernel. While a copy runs, its bytes are out of reach.
+pub trait Staging: Send {
+    /// How many bytes there are: the most that one copy moves.
+    fn size(&self) -> usize;
+
+    /// Starts a copy of `length` bytes from the device to the start of this memory.
+    ///
+    /// # Errors
+    /// When the range is not the device's, the length is more than the [`size`](Self::size), a copy
+    /// runs already, or the device refuses.
+    fn start_to_host(&mut self, from: u64, length: usize) -> Result<(), MemoryError>;
+
+    /// Starts a copy of the first `length` bytes of this memory to the device.
+    ///
+    /// # Errors
+    /// As for [`start_to_host`](Self::start_to_host).
+    fn start_to_device(&mut self, length: usize, to: u64) -> Result<(), MemoryError>;
+
+    /// Whether no copy runs: cheap enough to be asked in a loop.
+    ///
+    /// # Errors
+    /// When the copy failed. What it left is unknown, and it may never be known to be over.
+    fn is_done(&mut self) -> Result<bool, MemoryError>;
+
+    /// What the last copy from the device has brought; nothing while a copy runs.
+    fn bytes(&self) -> &[u8];
+
+    /// All of the memory, to be filled; nothing while a copy runs.
+    fn bytes_mut(&mut self) -> &mut [u8];
 }
 
 /// No device memory: allocations fail, copies are refused.

@@ -3,8 +3,12 @@
 use std::ops::Deref;
 
 use rpc_port::stream::Sink;
+use rpc_types::Status;
+use rpc_types::packet::MAX_LANES;
 
 use crate::budget::Reservation;
+use crate::handler::Failure;
+use crate::memory::DeviceMemory;
 use crate::port::lanes;
 
 /// A value for each lane that takes part.
@@ -65,6 +69,42 @@ impl Deref for Messages {
     }
 }
 
+/// A part of a lane's message, for who does not need all of it at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece<'p> {
+    /// Bytes of the message before this part.
+    pub offset: u64,
+    /// Bytes of the whole message, as its lane has announced it.
+    pub length: u64,
+    /// The part.
+    pub bytes: &'p [u8],
+}
+
+impl Piece<'_> {
+    /// Whether nothing of the message comes after this part.
+    pub const fn is_last(&self) -> bool {
+        self.offset + self.bytes.len() as u64 == self.length
+    }
+}
+
+/// A message that a lane has sent by reference: where it lies on the device, as the device says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reference {
+    pub(crate) lane: u32,
+    pub(crate) address: u64,
+    pub(crate) length: u64,
+}
+
+/// What takes the packets of a message on each lane.
+pub(crate) trait Receiver: Sink {
+    /// The message on `lane`, which has begun, is to be fetched: no byte of it will come. `false`
+    /// if there is no room for it.
+    fn fetches(&mut self, lane: u32, length: u64) -> bool;
+
+    /// Whether bytes came that there was no room for.
+    fn is_full(&self) -> bool;
+}
+
 /// Messages that grow as their bytes arrive: what was announced is only compared.
 pub(crate) struct Growing {
     messages: Vec<(u32, Vec<u8>)>,
@@ -87,9 +127,24 @@ impl Growing {
         }
     }
 
-    /// Whether bytes came that there was no room for.
-    pub(crate) const fn is_full(&self) -> bool {
-        self.full
+    /// Copies from the device what was referred to. May block.
+    pub(crate) fn fetch(
+        &mut self,
+        references: &[Reference],
+        memory: &dyn DeviceMemory,
+    ) -> Result<(), Failure> {
+        for reference in references {
+            let length = reference.length as usize;
+            let Some(message) = self.of(reference.lane).filter(|_| length > 0) else {
+                continue;
+            };
+            if message.try_reserve_exact(length).is_err() {
+                return Err(Status::TOO_LONG.into());
+            }
+            message.resize(length, 0);
+            memory.copy_to_host(reference.address, message)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn finish(self) -> Messages {
@@ -128,6 +183,80 @@ impl Sink for Growing {
                 self.full = true;
             }
         }
+    }
+}
+
+impl Receiver for Growing {
+    fn fetches(&mut self, _: u32, length: u64) -> bool {
+        self.reservation.grow(length)
+    }
+
+    fn is_full(&self) -> bool {
+        self.full
+    }
+}
+
+/// Hands over each part of a message as it comes.
+pub(crate) struct Handing<'f, F> {
+    f: &'f mut F,
+    max: u64,
+    /// For each lane the length of its message, and how much of it has come.
+    progress: [(u64, u64); MAX_LANES as usize],
+    bytes: u64,
+}
+
+impl<'f, F: FnMut(u32, Piece<'_>)> Handing<'f, F> {
+    /// To `f`, messages of at most `max` bytes.
+    pub(crate) const fn new(f: &'f mut F, max: u64) -> Self {
+        Self {
+            f,
+            max,
+            progress: [(0, 0); MAX_LANES as usize],
+            bytes: 0,
+        }
+    }
+
+    /// Bytes of all messages.
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl<F: FnMut(u32, Piece<'_>)> Sink for Handing<'_, F> {
+    fn begin(&mut self, lane: u32, length: u64) -> bool {
+        if length > self.max {
+            return false;
+        }
+        self.progress[lane as usize] = (length, 0);
+        self.bytes += length;
+        if length == 0 {
+            // Its lane took part all the same.
+            self.chunk(lane, &[]);
+        }
+        true
+    }
+
+    fn chunk(&mut self, lane: u32, bytes: &[u8]) {
+        let (length, offset) = self.progress[lane as usize];
+        self.progress[lane as usize].1 += bytes.len() as u64;
+        (self.f)(
+            lane,
+            Piece {
+                offset,
+                length,
+                bytes,
+            },
+        );
+    }
+}
+
+impl<F: FnMut(u32, Piece<'_>)> Receiver for Handing<'_, F> {
+    fn fetches(&mut self, _: u32, _: u64) -> bool {
+        true
+    }
+
+    fn is_full(&self) -> bool {
+        false
     }
 }
 

@@ -62,12 +62,17 @@ pub struct Options {
     /// Whether calls are counted; otherwise [`Service::counters`](crate::Service::counters) gives
     /// zeros.
     pub counters: bool,
+    /// Messages of at least this many bytes travel by reference: the device tells where they lie,
+    /// and the host copies them. 0: none does. Clients have to know of it, and of a number that
+    /// is no smaller.
+    pub bulk: u64,
     /// Where unknown opcodes and failing handlers are reported.
     pub report: Report,
 }
 
 impl Default for Options {
-    /// Half the cores, at most 8; adaptive; 64 MiB a message, 1 GiB in all; counted; standard error.
+    /// Half the cores, at most 8; adaptive; 64 MiB a message, 1 GiB in all; counted; nothing by
+    /// reference; standard error.
     fn default() -> Self {
         let cores = available_parallelism().map_or(1, usize::from);
         Self {
@@ -76,6 +81,7 @@ impl Default for Options {
             max_message: 64 << 20,
             max_in_flight: 1 << 30,
             counters: true,
+            bulk: 0,
             report: Report::default(),
         }
     }

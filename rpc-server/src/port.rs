@@ -19,7 +19,12 @@ pub(crate) trait RawPort: Send + Sync {
         lengths: &mut AllLengths,
         sink: &mut dyn Sink,
     ) -> bool;
-    fn end_send_part<'m>(&mut self, cursor: &Cursor, message: &dyn Fn(u32) -> &'m [u8]);
+    fn end_send_part<'m>(
+        &mut self,
+        cursor: &Cursor,
+        message: &dyn Fn(u32) -> &'m [u8],
+        refer: &dyn Fn(u32) -> Option<[u64; 2]>,
+    );
     /// Tells the client `status`, or gives the port back if that cannot be done yet.
     fn end(self: Box<Self>, status: Status) -> Result<(), Box<dyn RawPort>>;
 }
@@ -61,8 +66,13 @@ where
         Self::end_recv_part(self, cursor, lengths, sink)
     }
 
-    fn end_send_part<'m>(&mut self, cursor: &Cursor, message: &dyn Fn(u32) -> &'m [u8]) {
-        Self::end_send_part(self, cursor, message);
+    fn end_send_part<'m>(
+        &mut self,
+        cursor: &Cursor,
+        message: &dyn Fn(u32) -> &'m [u8],
+        refer: &dyn Fn(u32) -> Option<[u64; 2]>,
+    ) {
+        Self::end_send_part(self, cursor, message, |_, lane| refer(lane));
     }
 
     fn end(self: Box<Self>, status: Status) -> Result<(), Box<dyn RawPort>> {

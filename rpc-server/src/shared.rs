@@ -58,6 +58,7 @@ pub(crate) struct Context {
     pub(crate) budget: Arc<Budget>,
     pub(crate) pool: Pool,
     pub(crate) max_message: u64,
+    pub(crate) bulk: u64,
 }
 
 /// A port is nobody's, or a call's that took longer than one visit of its poller.
@@ -217,6 +218,7 @@ impl Shared {
                 budget: Budget::new(options.max_in_flight),
                 pool: Pool::default(),
                 max_message: options.max_message,
+                bulk: options.bulk,
             }),
             options,
             ending: Ending::default(),

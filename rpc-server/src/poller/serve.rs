@@ -43,7 +43,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
             Some(active) => {
                 // A handler that waits for something else has the packets all the while.
                 let wanted = match &active.step {
-                    Step::Running(_) => active.exchange.waits_for_client.load(Relaxed),
+                    Step::Running(_) => active.exchange.wants_to_be_polled(),
                     Step::Ending(_, port) => port.is_some(),
                 };
                 if wanted {
@@ -187,7 +187,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
         } = active.call;
         match &mut active.step {
             Step::Running(talk) => {
-                active.exchange.waits_for_client.store(false, Relaxed);
+                active.exchange.begin_poll();
                 self.shared
                     .set_port(port, PortState::InHandler, opcode, mask);
                 let mut context = Context::from_waker(&active.waker);
@@ -251,7 +251,10 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
                 Status::SUCCESS
             }
             Ok(Err(failure)) => {
-                if matches!(failure, Failure::Io(_) | Failure::Handler(_)) {
+                if matches!(
+                    failure,
+                    Failure::Io(_) | Failure::Handler(_) | Failure::Memory(_)
+                ) {
                     self.report_failure(&call, &failure);
                 } else if failure.status() == Status::TOO_LONG {
                     self.report_too_long(&call);

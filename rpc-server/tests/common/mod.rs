@@ -1,6 +1,9 @@
 //! A service over memory of this process, with host threads as its clients.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part")]
 
+pub mod lab;
+pub mod site;
+
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
