@@ -105,7 +105,8 @@ fn line(row: &Row) -> String {
         ports => ports.to_string(),
     };
     let ratio = row.ratio.map_or_else(String::new, |ratio| {
-        format!("{:>10.3} {}", ratio.value, ratio.to)
+        let digits = if ratio.value < 0.1 { 6 } else { 3 };
+        format!("{:>10.digits$} {}", ratio.value, ratio.to)
     });
     let rate = row
         .rate

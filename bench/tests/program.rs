@@ -85,7 +85,7 @@ fn wrong_arguments_get_one_sentence() {
     for (arguments, words) in [
         (&["--frob"][..], "--frob"),
         (&["image.so"], "image.so"),
-        (&["--only", "incremant"], "incremant"),
+        (&["--only", "frob"], "frob"),
         (&["--only", ""], "--only"),
         (&["--device-kind", "amd"], "amd"),
         (&["--ports", "0"], "--ports"),

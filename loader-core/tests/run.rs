@@ -3,11 +3,12 @@
 
 use std::ffi::OsString;
 use std::ptr::NonNull;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use loader_core::cli::{Cli, parse};
 use loader_core::device::{Device, DeviceError, DeviceInfo, Grid, Kernel, SharedBuffer};
-use loader_core::run::{RunError, run};
+use loader_core::run::{RunError, run, run_serving};
 use rpc_bitmap::{Device as DeviceScope, Heap, System};
 use rpc_port::procedure::Increment;
 use rpc_port::{Client, HostWarp, Line, Transport};
@@ -186,6 +187,24 @@ fn what_is_returned_is_the_code() {
         let device = Blocking::new(Program::Return(value), Some(client()));
         assert_eq!(run_line("image a b", device).unwrap(), code);
     }
+}
+
+#[test]
+fn handlers_of_ones_own_stand_beside_the_built_in_ones_or_in_their_place() {
+    let called = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&called);
+    let cli: Cli = parse("loader", ["image".into()]).unwrap();
+    let (options, command) = (&cli.options, &cli.command);
+    let device = Blocking::new(Program::Return(3), Some(client()));
+    let code = run_serving("loader", options, command, device, &[], |table| {
+        assert!(table.contains(Opcode::NOOP));
+        table.procedure::<Increment>(move |_, n| {
+            count.fetch_add(n, Ordering::Relaxed);
+            Ok(n + 1)
+        });
+    });
+    assert_eq!(code.unwrap(), 3);
+    assert_eq!(called.load(Ordering::Relaxed), 1);
 }
 
 #[test]
