@@ -116,7 +116,7 @@ fn staging_is_lent_copied_and_given_back() {
         .env_remove("FAKE_CUDA")
         .output()
         .unwrap();
-    let said = stderr(&out);
+    let said = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.success() && !said.contains("leaked"), "{said}");
 }
 
