@@ -74,7 +74,7 @@ impl Blocking {
                 port.send_and_recv(0, |_, _| {}, 0, |_, _| {}).unwrap();
                 port.send(4, |_, packet| packet.set(&code)).unwrap();
                 drop(port);
-                while !client.transport().stopped() {
+                while !client.is_stopped() {
                     std::thread::yield_now();
                 }
             }

@@ -101,14 +101,14 @@ impl<S: Scope> Memory for Heap<S> {
         store64_release(offset: usize, value: u64);
         load128(offset: usize) -> [u64; 2];
         store128(offset: usize, value: [u64; 2]);
-        fetch_or64_acquire(offset: usize, value: u64) -> u64;
+        fetch_or64(offset: usize, value: u64) -> u64;
         fetch_add32(offset: usize, value: u32) -> u32;
         fetch_add64(offset: usize, value: u64) -> u64;
         fetch_or32_acquire(offset: usize, value: u32) -> u32;
         fetch_or32(offset: usize, value: u32) -> u32;
         fetch_and32_release(offset: usize, value: u32) -> u32;
         fetch_and32(offset: usize, value: u32) -> u32;
-        fetch_and64_acq_rel(offset: usize, value: u64) -> u64;
+        fetch_or64_acq_rel(offset: usize, value: u64) -> u64;
         compare_exchange64(offset: usize, current: u64, new: u64) -> u64;
         acquire_fence();
         release_fence();

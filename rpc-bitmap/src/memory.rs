@@ -6,7 +6,8 @@ use crate::scope::Scope;
 ///
 /// A value of this type is a handle: cloning it gives another one to the same region. Offsets are
 /// in bytes from the region's start and aligned to the size of the access; an access outside the
-/// region, or a misaligned one, panics on a host and traps on a GPU.
+/// region, or a misaligned one, panics on a host. On a GPU [`Raw`](crate::Raw) does not check: its
+/// maker answers for it.
 ///
 /// Atomic accesses are *relaxed* and at [`Memory::Scope`]; order comes from the two fences, so
 /// that each place that needs order says so. The locking read-modify-writes at the end carry their
@@ -38,8 +39,8 @@ pub trait Memory: Clone {
     /// Adds to a double word, wrapping; returns what was there.
     fn fetch_add64(&self, offset: usize, value: u64) -> u64;
 
-    /// Ors into a double word with *acquire* order; returns what was there.
-    fn fetch_or64_acquire(&self, offset: usize, value: u64) -> u64;
+    /// Ors into a double word, relaxed; returns what was there.
+    fn fetch_or64(&self, offset: usize, value: u64) -> u64;
     /// Ors into a word with *acquire* order; returns what was there.
     fn fetch_or32_acquire(&self, offset: usize, value: u32) -> u32;
     /// Ors into a word, relaxed; returns what was there.
@@ -48,8 +49,8 @@ pub trait Memory: Clone {
     fn fetch_and32_release(&self, offset: usize, value: u32) -> u32;
     /// Ands into a word, relaxed; returns what was there.
     fn fetch_and32(&self, offset: usize, value: u32) -> u32;
-    /// Ands into a double word with *acquire and release* order; returns what was there.
-    fn fetch_and64_acq_rel(&self, offset: usize, value: u64) -> u64;
+    /// Ors into a double word with *acquire and release* order; returns what was there.
+    fn fetch_or64_acq_rel(&self, offset: usize, value: u64) -> u64;
     /// Replaces the double word `current` by `new`, relaxed; returns what was there.
     fn compare_exchange64(&self, offset: usize, current: u64, new: u64) -> u64;
 

@@ -155,8 +155,8 @@ impl<S: Scope> Memory for Model<S> {
     fn store64_release(&self, offset: usize, value: u64) {
         self.double(offset).store(value, Release);
     }
-    fn fetch_or64_acquire(&self, offset: usize, value: u64) -> u64 {
-        self.double(offset).fetch_or(value, Acquire)
+    fn fetch_or64(&self, offset: usize, value: u64) -> u64 {
+        self.double(offset).fetch_or(value, Relaxed)
     }
     fn store32(&self, offset: usize, value: u32) {
         self.word(offset).store(value, Relaxed);
@@ -182,8 +182,8 @@ impl<S: Scope> Memory for Model<S> {
     fn fetch_and32(&self, offset: usize, value: u32) -> u32 {
         self.word(offset).fetch_and(value, Relaxed)
     }
-    fn fetch_and64_acq_rel(&self, offset: usize, value: u64) -> u64 {
-        self.double(offset).fetch_and(value, AcqRel)
+    fn fetch_or64_acq_rel(&self, offset: usize, value: u64) -> u64 {
+        self.double(offset).fetch_or(value, AcqRel)
     }
     fn compare_exchange64(&self, offset: usize, current: u64, new: u64) -> u64 {
         self.double(offset)

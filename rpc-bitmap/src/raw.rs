@@ -52,6 +52,11 @@ impl<S: Scope> Raw<S> {
     /// and writable for as long as this handle or a copy of it is used. On NVPTX it lies in the global
     /// window. While it is used, the region is accessed only
     /// through handles like this one, or by other agents that reach the same memory.
+    ///
+    /// On GPUs, where a call waits for each instruction in its way, offsets are not checked: there
+    /// the caller also promises that every offset given to this handle or a copy of it lies in the
+    /// region and is aligned to its access. So such a handle must not get into the hands of code that
+    /// cannot promise this.
     pub const unsafe fn new(base: *mut u8, size: usize) -> Self {
         Self {
             base,
@@ -65,28 +70,28 @@ impl<S: Scope> Raw<S> {
         self.size
     }
 
-    /// The address of `bytes` bytes at `offset`, checked.
+    /// The address of `count` values at `offset`: checked on a host.
     #[inline(always)]
     fn at<T>(&self, offset: usize, count: usize) -> *mut T {
         let bytes = count * size_of::<T>();
-        // Few instructions: on a GPU a call waits for each of them.
         let inside = bytes <= self.size && offset <= self.size - bytes;
-        if !inside || !offset.is_multiple_of(size_of::<T>()) {
+        if target::CHECKS && (!inside || !offset.is_multiple_of(size_of::<T>())) {
             target::out_of_bounds(offset, bytes, self.size);
         }
-        // SAFETY: `offset` lies within the region, which is one allocation by `new`'s contract.
+        // SAFETY: `offset` lies within the region, as was checked or, on a GPU, as `new`'s caller
+        // promises; the region is one allocation by `new`'s contract.
         unsafe { self.base.add(offset).cast() }
     }
 }
 
-/// Forwards to the target's instruction with a checked address.
+/// Forwards to the target's instruction.
 macro_rules! forward {
     ($($name:ident($($arg:ident: $ty:ty),*) -> $ret:ty, $cell:ty;)*) => {$(
         #[inline(always)]
         fn $name(&self, offset: usize, $($arg: $ty),*) -> $ret {
             let address = self.at::<$cell>(offset, 1);
-            // SAFETY: `at` checked that the cell lies in the region and is aligned; by `new`'s
-            // contract the region is allocated and everybody accesses it atomically.
+            // SAFETY: the cell lies in the region and is aligned (see `at`); by `new`'s contract the
+            // region is allocated and everybody accesses it atomically.
             unsafe { target::$name::<S>(address, $($arg),*) }
         }
     )*};
@@ -104,14 +109,14 @@ impl<S: Scope> Memory for Raw<S> {
         store64_release(value: u64) -> (), u64;
         load128() -> [u64; 2], [u64; 2];
         store128(value: [u64; 2]) -> (), [u64; 2];
-        fetch_or64_acquire(value: u64) -> u64, u64;
+        fetch_or64(value: u64) -> u64, u64;
         fetch_add32(value: u32) -> u32, u32;
         fetch_add64(value: u64) -> u64, u64;
         fetch_or32_acquire(value: u32) -> u32, u32;
         fetch_or32(value: u32) -> u32, u32;
         fetch_and32_release(value: u32) -> u32, u32;
         fetch_and32(value: u32) -> u32, u32;
-        fetch_and64_acq_rel(value: u64) -> u64, u64;
+        fetch_or64_acq_rel(value: u64) -> u64, u64;
         compare_exchange64(current: u64, new: u64) -> u64, u64;
     }
 
@@ -129,7 +134,7 @@ impl<S: Scope> Memory for Raw<S> {
     fn read(&self, offset: usize, into: &mut [u64]) {
         let from = self.at::<u64>(offset, into.len());
         for (i, word) in into.iter_mut().enumerate() {
-            // SAFETY: `at` checked the whole range. The access is volatile: a value that another
+            // SAFETY: the whole range lies in the region (see `at`). The access is volatile: a value that another
             // agent writes meanwhile is arbitrary, and any bits are a `u64`.
             *word = unsafe { from.add(i).read_volatile() };
         }
@@ -139,7 +144,7 @@ impl<S: Scope> Memory for Raw<S> {
     fn write(&self, offset: usize, from: &[u64]) {
         let to = self.at::<u64>(offset, from.len());
         for (i, word) in from.iter().enumerate() {
-            // SAFETY: `at` checked the whole range; the access is volatile, as in `read`.
+            // SAFETY: as in `read`; the access is volatile.
             unsafe { to.add(i).write_volatile(*word) };
         }
     }

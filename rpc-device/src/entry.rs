@@ -2,8 +2,6 @@
 
 use core::fmt::{self, Write};
 
-use rpc_bitmap::Memory;
-use rpc_types::Geometry;
 
 use crate::client::client;
 use crate::grid::{block_index, global_index, thread_index};
@@ -18,9 +16,7 @@ use crate::print::{Stream, Writer};
 fn report_panic(location: Option<&core::panic::Location<'_>>, message: &dyn fmt::Display) {
     let me = global_index() + 1;
     let client = client();
-    let before = client
-        .private()
-        .compare_exchange64(Geometry::PANICKING, 0, me);
+    let before = client.begin_panic(me);
     if before != 0 && before != me {
         return;
     }
@@ -48,12 +44,9 @@ fn report_panic(location: Option<&core::panic::Location<'_>>, message: &dyn fmt:
     report.finish(true);
     if before == 0 {
         // On a host the thread unwinds now, and its destructors may panic.
-        client.private().store64(Geometry::PANICKING, REPORTED);
+        client.end_panic();
     }
 }
-
-/// No thread: the panic has been reported.
-const REPORTED: u64 = u64::MAX;
 
 /// On a GPU: kernels call `main` at once, a panic comes to the panic handler.
 #[cfg(any(target_arch = "nvptx64", target_arch = "amdgpu"))]

@@ -11,7 +11,7 @@ use rpc_port::Error;
 use rpc_types::Opcode;
 use rpc_types::stream::PrintPart;
 
-use crate::client::{Client, client, unless_stopped};
+use crate::client::{client, unless_stopped};
 
 /// Where text goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ impl Writer {
     /// Sends what is in the buffer as a part.
     #[inline(never)]
     fn part(&mut self, last: bool) {
-        let message = *self.message.get_or_insert_with(|| new_message(&client()));
+        let message = *self.message.get_or_insert_with(|| client().message_number());
         let flags = if self.stream == Stream::Stdout {
             0
         } else {
@@ -155,25 +155,15 @@ impl Writer {
         let message = unsafe { message.assume_init_ref() };
         let say = || -> Result<(), Error> {
             let client = client();
-            let opened = match self.stream {
-                Stream::Panic => client.open_reserved(opcode),
-                _ => client.open(opcode),
-            };
-            let mut port = opened?.dynamic();
-            port.send_packets(|_| message)?;
-            port.recv(size_of::<u64>(), |_, _| ())
+            let reserved = self.stream == Stream::Panic;
+            client.with_port(opcode, reserved, |port| {
+                port.send_packets(|_| message)?;
+                port.recv(size_of::<u64>(), |_, _| ())
+            })
         };
         // A host that cannot write (a closed pipe) has said so itself; there is nobody to tell.
         let _ = unless_stopped(say());
     }
-}
-
-/// A number for a message that goes in parts, unique while fewer than 2^32 are under way.
-fn new_message(client: &Client) -> u32 {
-    use rpc_bitmap::Memory;
-    client
-        .private()
-        .fetch_add32(rpc_types::Geometry::MESSAGES, 1)
 }
 
 impl Write for Writer {

@@ -6,7 +6,7 @@
 
 use rpc_bitmap::{Bitmap, Device, Memory};
 use rpc_types::layout::{IN_FLIGHT, LOCKED, next_sequence};
-use rpc_types::{Opcode, Packet, Status};
+use rpc_types::{Geometry, Opcode, Packet, Status};
 
 use crate::dynamic::DynamicPort;
 use crate::error::Error;
@@ -73,6 +73,8 @@ pub struct ClientSlot {
     was_ordered: bool,
     /// Anything was ordered since the port was opened.
     any_ordered: bool,
+    /// The lanes have met behind the lock: the packets may be written.
+    met: bool,
     reply: Reply,
 }
 
@@ -131,14 +133,26 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         self
     }
 
-    /// The layout.
-    pub const fn transport(&self) -> &T {
-        &self.transport
+    /// Whether the host has told the device to end.
+    pub fn is_stopped(&self) -> bool {
+        self.transport.stopped()
     }
 
-    /// The private region.
-    pub const fn private(&self) -> &P {
-        &self.private
+    /// A number for a message that goes in parts, unique while fewer than 2^32 are under way.
+    pub fn message_number(&self) -> u32 {
+        self.private.fetch_add32(Geometry::MESSAGES, 1)
+    }
+
+    /// Says that thread `number`, not 0, panics: 0 if it is the first to do so, its own number if it
+    /// has said so before, else another.
+    pub fn begin_panic(&self, number: u64) -> u64 {
+        self.private
+            .compare_exchange64(Geometry::PANICKING, 0, number)
+    }
+
+    /// Says that the panic has been reported: nobody's is to be reported after it.
+    pub fn end_panic(&self) {
+        self.private.store64(Geometry::PANICKING, u64::MAX);
     }
 
     /// The warp this client runs in.
@@ -182,16 +196,6 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         Ok(self.opened(slot))
     }
 
-    /// As [`open`](Self::open), to be used in loops.
-    ///
-    /// # Errors
-    /// [`Error::Stopped`] when the host ends the run meanwhile.
-    #[inline(always)]
-    pub fn open_dynamic(&self, opcode: Opcode) -> Result<DynamicPort<&Self>, Error> {
-        let slot = self.open_slot(opcode)?;
-        Ok(DynamicPort::open(self, slot))
-    }
-
     #[inline(always)]
     fn opened(&self, slot: ClientSlot) -> Opened<&Self> {
         let odd = slot.sequence & 1 != 0;
@@ -199,8 +203,24 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     }
 
     #[inline(always)]
-    pub(crate) fn open_slot(&self, opcode: Opcode) -> Result<ClientSlot, Error> {
-        self.slot_by(opcode, || self.find())
+    fn open_slot(&self, opcode: Opcode) -> Result<ClientSlot, Error> {
+        self.slot_by(self.gather(opcode), opcode, false)
+    }
+
+    /// Opens a port, lets `f` use it and closes it. The opcode is a constant wherever this is inlined:
+    /// lanes that are here together want the same, since no compiler merges operations that lanes do
+    /// together.
+    ///
+    /// Nothing of the port goes through memory that a compiler could not keep in registers, as a
+    /// `Result` with a port in it does.
+    #[inline(always)]
+    pub(crate) fn with_constant<R>(
+        &self,
+        opcode: Opcode,
+        f: impl FnOnce(&mut DynamicPort<&Self>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let slot = self.slot_by(self.warp.active_mask(), opcode, false)?;
+        DynamicPort::open(self, slot).with(f)
     }
 
     /// Opens a port for `opcode` if one is free now.
@@ -208,7 +228,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     pub fn try_open(&self, opcode: Opcode) -> Option<Opened<&Self>> {
         let mask = self.gather(opcode);
         let lead = is_leader(mask, self.warp.lane());
-        let found = if lead { self.find() } else { None };
+        let found = if lead { self.find(false) } else { None };
         let slot = self.slot(mask, opcode, encode(found))?;
         Some(self.opened(slot))
     }
@@ -219,9 +239,24 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     /// [`Error::Stopped`] when the host ends the run meanwhile.
     #[inline(always)]
     pub fn open_reserved(&self, opcode: Opcode) -> Result<Opened<&Self>, Error> {
-        let port = self.transport.geometry().panic_port();
-        let slot = self.slot_by(opcode, || self.lock(port, true))?;
+        let slot = self.slot_by(self.gather(opcode), opcode, true)?;
         Ok(self.opened(slot))
+    }
+
+    /// Opens a port as [`open`](Self::open) or, if `reserved`, [`open_reserved`](Self::open_reserved)
+    /// does, lets `f` use it and closes it: for code that is to be in a program once.
+    ///
+    /// # Errors
+    /// What `f` returns; [`Error::Stopped`] when the host ends the run meanwhile.
+    #[inline(always)]
+    pub fn with_port<R>(
+        &self,
+        opcode: Opcode,
+        reserved: bool,
+        f: impl FnOnce(&mut DynamicPort<&Self>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let slot = self.slot_by(self.gather(opcode), opcode, reserved)?;
+        DynamicPort::open(self, slot).with(f)
     }
 
     /// The lanes that are here together and want the same.
@@ -243,18 +278,13 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     }
 
     #[inline(always)]
-    fn slot_by(
-        &self,
-        opcode: Opcode,
-        find: impl Fn() -> Option<(u32, u32)>,
-    ) -> Result<ClientSlot, Error> {
-        let mask = self.gather(opcode);
+    fn slot_by(&self, mask: u64, opcode: Opcode, reserved: bool) -> Result<ClientSlot, Error> {
         let mut found = STOPPED;
         // The leader waits for all; they meet in `broadcast`.
         if is_leader(mask, self.warp.lane()) {
             let mut attempts = 0;
             found = loop {
-                let found = encode(find());
+                let found = encode(self.find(reserved));
                 if found != NOT_FOUND {
                     break found;
                 }
@@ -276,15 +306,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
             return None;
         }
         let (port, sequence) = ((found >> 32) as u32, found as u32);
-        if is_leader(mask, self.warp.lane()) {
-            // Relaxed: the lanes that clear bits of it have met the leader in `sync` below.
-            self.private.store64(self.holders(port), mask);
-            if sequence == u32::MAX {
-                self.transport.restart(port);
-            }
-        }
-        self.warp.sync(mask);
-        Some(ClientSlot {
+        let mut slot = ClientSlot {
             port,
             mask,
             sequence,
@@ -296,29 +318,64 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
             ordered: false,
             was_ordered: false,
             any_ordered: false,
+            met: false,
             reply: NO_REPLY,
-        })
+        };
+        self.regain(&mut slot);
+        Some(slot)
     }
 
-    /// Locks a port that this side owns: its index and sequence number.
+    /// Locks a port that this side owns: its index and sequence number. `reserved` is the panic
+    /// handler's.
+    ///
+    /// The warp's own port first, which takes one atomic where callers are fewer than ports; then
+    /// any that is free; then any whose last call may have been answered meanwhile.
     #[inline(always)]
-    fn find(&self) -> Option<(u32, u32)> {
-        let ports = self.transport.geometry().ports;
+    fn find(&self, reserved: bool) -> Option<(u32, u32)> {
+        let geometry = self.transport.geometry();
+        let ports = geometry.ports;
         let mut start = self.warp.port_hint();
-        if start >= ports {
-            start %= ports;
+        if reserved {
+            start = geometry.panic_port();
+        } else if start >= ports {
+            start = start.checked_rem(ports).unwrap_or(0);
         }
-        // One atomic where callers are fewer than ports.
-        self.lock(start, false)
-            .or_else(|| {
-                self.busy()
-                    .search(start, ports, false, |port| self.lock(port, false))
-            })
-            .or_else(|| {
-                // None is free; perhaps one has been answered meanwhile.
-                self.in_flight()
-                    .search(start, ports, true, |port| self.lock(port, true))
-            })
+        let (busy, in_flight) = (self.busy(), self.in_flight());
+        let words = ports.div_ceil(u32::BITS);
+        let (mut index, mut candidates) = (start / u32::BITS, 1_u32 << (start % u32::BITS));
+        // Of the reserved port there is only one.
+        let (mut left, mut waits) = (if reserved { 0 } else { words }, reserved);
+        let mut next = index;
+        // One place for the lock: it is inlined wherever a program calls.
+        loop {
+            while candidates != 0 {
+                let port = index * u32::BITS + candidates.trailing_zeros();
+                let found = self.lock(port, waits);
+                if found.is_some() {
+                    return found;
+                }
+                candidates &= candidates - 1;
+            }
+            if left == 0 {
+                if waits {
+                    return None;
+                }
+                waits = true;
+                left = words;
+            }
+            left -= 1;
+            index = next;
+            next = if next + 1 < words { next + 1 } else { 0 };
+            candidates = if waits {
+                in_flight.word(index)
+            } else {
+                !busy.word(index)
+            };
+            let rest = ports - index * u32::BITS;
+            if rest < u32::BITS {
+                candidates &= (1 << rest) - 1;
+            }
+        }
     }
 
     /// Locks `port` if it is free: its index and sequence number. One whose last call was
@@ -326,9 +383,8 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     #[inline(always)]
     fn lock(&self, port: u32, in_flight: bool) -> Option<(u32, u32)> {
         let place = self.state(port);
-        // Acquire: pairs with the release of `unlock` of the last holder that released anything;
-        // the additions since are part of that release's sequence.
-        let before = self.private.fetch_or64_acquire(place, LOCKED);
+        // Relaxed: whoever goes on to write packets acquires in `meet`.
+        let before = self.private.fetch_or64(place, LOCKED);
         if before & LOCKED != 0 {
             return None;
         }
@@ -339,7 +395,8 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
                 self.private.fetch_add64(place, LOCKED.wrapping_neg());
                 return None;
             }
-            // Acquire: pairs with the server's `publish_reply`; it reads the packets no more.
+            // Acquire: pairs with the server's `publish_reply`; it reads the packets no more. The lanes
+            // that write them have met this one in `meet`.
             self.transport.acquire();
             let after = LOCKED | u64::from(sequence);
             self.private
@@ -365,15 +422,33 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         let place = self.state(slot.port);
         if whole && !slot.any_ordered {
             // Relaxed: this port's words carry their numbers and its packets were not touched, so
-            // there is nothing to release. What the lane words hold was read by the server before
-            // it answered, so no later store of another warp is overtaken by one of this (A9). An
+            // there is nothing to release. What the lanes' words hold was read by the server before
+            // it answered, so no later store of another warp is overtaken by one of these (A9). An
             // addition, and not a store, so that a release of an earlier holder is handed on.
             let before = LOCKED | u64::from(slot.found);
             self.private.fetch_add64(place, after.wrapping_sub(before));
         } else {
-            // Release: pairs with the acquire of `lock`; the next holder may write the packets.
+            // Release: pairs with the acquire in `meet` of the next holder, which may write the
+            // packets that these lanes have read.
             self.private.store64_release(place, after);
         }
+    }
+
+    /// Every lane of the port, before the first packet is written: orders that behind what the last
+    /// holder of the port did with the packets.
+    #[inline(always)]
+    fn meet(&self, slot: &mut ClientSlot) {
+        if slot.met {
+            return;
+        }
+        slot.met = true;
+        slot.any_ordered = true;
+        // Acquire: the lock, read relaxed, pairs with the release of `unlock` of the last holder that
+        // touched the packets; the additions since are part of that release's sequence.
+        if is_leader(slot.mask, self.warp.lane()) {
+            self.private.acquire_fence();
+        }
+        self.warp.sync(slot.mask);
     }
 
     /// The leader's part of a wait for a reply that comes to it alone.
@@ -445,10 +520,12 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         self.transport.reply_status(slot.port, &reply)
     }
 
-    /// After this side got the port back: its packets are its own again.
+    /// Every lane of the port, when this side has got it: before the sequence numbers start again, no
+    /// word of the last time may be left.
     #[inline(always)]
-    fn regain(&self, slot: &ClientSlot) {
+    fn regain(&self, slot: &mut ClientSlot) {
         if slot.sequence == u32::MAX {
+            self.meet(slot);
             if is_leader(slot.mask, self.warp.lane()) {
                 self.transport.restart(slot.port);
             }
@@ -473,6 +550,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
             }
             slot.filled = Filled::Word(bytes);
         } else {
+            self.meet(slot);
             let opening = slot.opening.then_some(slot.opcode);
             self.transport.put(port, lane, packet, bytes, opening);
             slot.filled = Filled::Packets;
@@ -590,8 +668,10 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Process for Client<T, P, 
         };
         slot.was_ordered = slot.ordered || in_packets || !slot.by_lane;
         slot.any_ordered |= slot.was_ordered;
-        // All lanes' messages are written before the leader publishes.
-        self.warp.sync(slot.mask);
+        if slot.was_ordered {
+            // All lanes' messages are written before the leader publishes.
+            self.warp.sync(slot.mask);
+        }
         if is_leader(slot.mask, self.warp.lane()) {
             let request = Request {
                 sequence: slot.sequence,
@@ -614,19 +694,23 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Process for Client<T, P, 
     #[inline(always)]
     fn close(&self, slot: &mut ClientSlot, owned: bool) {
         let active = self.warp.active_mask() & slot.mask;
-        // These lanes are done with the packets, and with their private copies of the state.
-        self.warp.sync(active);
+        if slot.any_ordered {
+            // These lanes are done with the packets.
+            self.warp.sync(active);
+        }
         if !is_leader(active, self.warp.lane()) {
             return;
         }
         if active != slot.mask {
-            // Acquire and release: whoever clears the last bit is ordered behind all the others.
-            let before = self
+            // Acquire and release: whoever comes last is ordered behind all the others.
+            let gone = self
                 .private
-                .fetch_and64_acq_rel(self.holders(slot.port), !active);
-            if before & !active != 0 {
+                .fetch_or64_acq_rel(self.holders(slot.port), active);
+            if gone | active != slot.mask {
                 return;
             }
+            // Relaxed: the port's next holder is ordered behind this by the lock.
+            self.private.store64(self.holders(slot.port), 0);
         }
         let leader = slot.mask.trailing_zeros();
         self.unlock(slot, active == slot.mask, (!owned).then_some(leader));
@@ -684,6 +768,11 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Process for Client<T, P, 
             packet.words[0] = slot.reply.word;
         }
         packet
+    }
+
+    #[inline(always)]
+    fn prepare(&self, slot: &mut ClientSlot) {
+        self.meet(slot);
     }
 
     #[inline(always)]

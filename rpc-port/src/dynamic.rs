@@ -213,6 +213,7 @@ impl<P: Process> DynamicPort<P> {
             // Only lengths, all of them zero.
             return self.end_send(LENGTH_SIZE, |_, _| ());
         }
+        self.held.process.prepare(&mut self.held.slot);
         let Held { process, slot, .. } = &self.held;
         process.each(slot, |lane| {
             if let Some([told, address]) = refer(process, lane) {
@@ -399,6 +400,7 @@ impl<P: Process> DynamicPort<P> {
         let length = |lengths: &mut P::Lengths, lane| *lengths.of(lane);
         let mut places = P::Lengths::ZERO;
         self.own()?;
+        self.held.process.prepare(&mut self.held.slot);
         let Held { process, slot, .. } = &self.held;
         process.each(slot, |lane| {
             let mut answer = Answer::default();

@@ -62,8 +62,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     /// What the server says instead of a reply, or that the run is ending.
     #[inline(always)]
     pub fn call<C: Procedure>(&self, request: &C::Request) -> Result<C::Reply, Error> {
-        self.open_dynamic(C::OPCODE)?
-            .with(|port| port.call::<C>(request))
+        self.with_constant(C::OPCODE, |port| port.call::<C>(request))
     }
 
     /// Calls `C` and does not wait: there is no reply, nor word of an error.
@@ -72,8 +71,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     /// That the run is ending.
     #[inline(always)]
     pub fn notify<C: Procedure<Reply = Empty>>(&self, request: &C::Request) -> Result<(), Error> {
-        self.open_dynamic(C::OPCODE)?
-            .with(|port| port.notify::<C>(request))
+        self.with_constant(C::OPCODE, |port| port.notify::<C>(request))
     }
 
     /// Opens a port for calls of the lanes that are here together, to be kept between calls.
@@ -85,7 +83,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     /// [`Error::Stopped`] when the host ends the run meanwhile.
     #[inline(always)]
     pub fn keep(&self) -> Result<Kept<'_, T, P, W>, Error> {
-        let port = self.open_dynamic(Opcode::NOOP)?;
+        let port = self.open(Opcode::NOOP)?.dynamic();
         Ok(Kept { port })
     }
 
@@ -99,7 +97,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         message: &[u8],
         sink: &mut impl Sink,
     ) -> Result<(), Error> {
-        self.open_dynamic(C::OPCODE)?.with(|port| {
+        self.with_constant(C::OPCODE, |port| {
             port.send_n(|_| message)?;
             port.recv_n(sink)
         })

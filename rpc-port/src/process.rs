@@ -67,6 +67,9 @@ pub trait Process {
     /// Reads packet `part` of a lane that this caller stands for.
     fn load(&self, slot: &Self::Slot, lane: u32, part: usize) -> Packet;
 
+    /// Before packets are stored.
+    fn prepare(&self, slot: &mut Self::Slot);
+
     /// Writes packet `part` of a lane that this caller stands for.
     fn store(&self, slot: &Self::Slot, lane: u32, part: usize, packet: &Packet);
 
@@ -157,6 +160,10 @@ macro_rules! forward {
         #[inline(always)]
         fn load(&self, slot: &P::Slot, lane: u32, part: usize) -> Packet {
             P::load(self, slot, lane, part)
+        }
+        #[inline(always)]
+        fn prepare(&self, slot: &mut P::Slot) {
+            P::prepare(self, slot);
         }
         #[inline(always)]
         fn store(&self, slot: &P::Slot, lane: u32, part: usize, packet: &Packet) {

@@ -299,6 +299,8 @@ impl<T: Transport, L: Memory<Scope = Device>> Process for Server<T, L> {
         packet
     }
 
+    fn prepare(&self, _: &mut ServerSlot) {}
+
     #[inline]
     fn store(&self, slot: &ServerSlot, lane: u32, part: usize, packet: &Packet) {
         let index = self.spread(slot, lane).1 + part as u32;

@@ -206,29 +206,10 @@ impl Geometry {
     /// The stop word, `u32`: nonzero once the host has told the device to end.
     pub const STOP: usize = 0;
 
-    /// Words that the client changes when it hands over a port of theirs, `u32`,
-    /// [`SUMMARY_STRIDE`] apart: a server that sleeps looks at these.
-    #[inline(always)]
-    pub const fn summaries(&self) -> usize {
-        PAGE
-    }
-
-    /// Where the summary word of `port` lies.
-    #[inline(always)]
-    pub const fn summary(&self, port: u32) -> usize {
-        self.summaries() + (port / SUMMARY_PORTS) as usize * SUMMARY_STRIDE
-    }
-
-    /// How many summary words there are.
-    #[inline(always)]
-    pub const fn summary_words(&self) -> u32 {
-        self.total_ports().div_ceil(SUMMARY_PORTS)
-    }
-
     /// The client's mailboxes: request blocks, or bits in `u32` words.
     #[inline(always)]
     pub const fn requests(&self) -> usize {
-        self.summaries() + pages(self.summary_words() as usize * SUMMARY_STRIDE)
+        PAGE
     }
 
     /// [`LayoutKind::Line`]: bytes between two ports' request blocks.
@@ -306,10 +287,29 @@ impl Geometry {
             + (port as usize * self.lanes as usize + lane as usize) * crate::packet::PACKET_SIZE
     }
 
+    /// Words that the client changes when it hands over a port of theirs, `u32`,
+    /// [`SUMMARY_STRIDE`] apart: a server that sleeps looks at these.
+    #[inline(always)]
+    pub const fn summaries(&self) -> usize {
+        pages(self.packet(self.total_ports(), 0))
+    }
+
+    /// Where the summary word of `port` lies.
+    #[inline(always)]
+    pub const fn summary(&self, port: u32) -> usize {
+        self.summaries() + (port / SUMMARY_PORTS) as usize * SUMMARY_STRIDE
+    }
+
+    /// How many summary words there are.
+    #[inline(always)]
+    pub const fn summary_words(&self) -> u32 {
+        self.total_ports().div_ceil(SUMMARY_PORTS)
+    }
+
     /// Bytes of the shared region.
     #[inline(always)]
     pub const fn shared_size(&self) -> usize {
-        pages(self.packet(self.total_ports(), 0))
+        self.summaries() + pages(self.summary_words() as usize * SUMMARY_STRIDE)
     }
 
     // The private region.
@@ -322,28 +322,28 @@ impl Geometry {
     /// A bit for each port that is locked or in flight: a hint, [`Self::state`] knows.
     #[inline(always)]
     pub const fn busy(&self) -> usize {
-        64
+        Self::states() + self.total() * 16
     }
 
     /// A bit for each port whose last call was asynchronous: a hint, [`Self::state`] knows.
     #[inline(always)]
     pub const fn in_flight(&self) -> usize {
-        self.busy() + self.bitmap_bytes().next_multiple_of(64)
+        self.busy() + self.bitmap_bytes()
     }
 
     #[inline(always)]
-    const fn states(&self) -> usize {
-        self.in_flight() + self.bitmap_bytes().next_multiple_of(64)
+    const fn states() -> usize {
+        64
     }
 
     /// The state of `port`, `u64`: in the low half the client's sequence number, its copy of its
     /// own outbox; in the high half [`LOCKED`] and [`IN_FLIGHT`].
     #[inline(always)]
     pub const fn state(&self, port: u32) -> usize {
-        self.states() + port as usize * 16
+        Self::states() + port as usize * 16
     }
 
-    /// The lanes that still hold `port`, `u64`.
+    /// The lanes that have let go of `port` while others still hold it, `u64`.
     #[inline(always)]
     pub const fn holders(&self, port: u32) -> usize {
         self.state(port) + 8
@@ -352,7 +352,7 @@ impl Geometry {
     /// Bytes of the private region.
     #[inline(always)]
     pub const fn private_size(&self) -> usize {
-        pages(self.states() + self.total() * 16)
+        pages(self.in_flight() + self.bitmap_bytes())
     }
 }
 
@@ -369,13 +369,11 @@ mod tests {
         let packets = (g.packets(), total * g.lanes as usize * 64);
         let shared = match g.layout {
             LayoutKind::Line => Vec::from([
-                (g.summaries(), total.div_ceil(64) * 64),
                 (g.requests(), total * g.request_stride()),
                 (g.replies(), total * g.reply_stride()),
                 packets,
             ]),
             LayoutKind::Compact => Vec::from([
-                (g.summaries(), total.div_ceil(64) * 64),
                 (g.requests(), bits),
                 (g.masks(), total * 8),
                 (g.openings(), total * 4),
@@ -384,11 +382,13 @@ mod tests {
                 packets,
             ]),
         };
+        let mut shared = shared;
+        shared.push((g.summaries(), total.div_ceil(64) * 64));
         let private = Vec::from([
             (0, 64),
+            (g.state(0), total * 16),
             (g.busy(), bits),
             (g.in_flight(), bits),
-            (g.state(0), total * 16),
         ]);
         [shared, private]
     }

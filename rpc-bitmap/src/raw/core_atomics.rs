@@ -9,18 +9,17 @@
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64, fence};
 
+/// Whether offsets are checked.
+pub(super) const CHECKS: bool = cfg!(not(target_arch = "amdgpu"));
+
 /// Ends on an access outside the region.
 #[cold]
 #[inline(never)]
-pub(super) fn out_of_bounds(offset: usize, bytes: usize, size: usize) -> ! {
+pub(super) fn out_of_bounds(offset: usize, bytes: usize, size: usize) {
     #[cfg(target_arch = "amdgpu")]
-    {
-        // Not a panic: the panic handler would use the region.
-        let _ = (offset, bytes, size);
-        core::arch::amdgpu::endpgm()
-    }
+    let _ = (offset, bytes, size);
     #[cfg(not(target_arch = "amdgpu"))]
-    panic!("{bytes} aligned bytes at offset {offset} do not lie in a region of {size} bytes")
+    panic!("{bytes} aligned bytes at offset {offset} do not lie in a region of {size} bytes");
 }
 
 macro_rules! atomic {
@@ -44,14 +43,14 @@ atomic! {
     store32(value: u32) -> (), AtomicU32: u32, |c, v| c.store(v, Relaxed);
     store64(value: u64) -> (), AtomicU64: u64, |c, v| c.store(v, Relaxed);
     store64_release(value: u64) -> (), AtomicU64: u64, |c, v| c.store(v, Release);
-    fetch_or64_acquire(value: u64) -> u64, AtomicU64: u64, |c, v| c.fetch_or(v, Acquire);
+    fetch_or64(value: u64) -> u64, AtomicU64: u64, |c, v| c.fetch_or(v, Relaxed);
     fetch_add32(value: u32) -> u32, AtomicU32: u32, |c, v| c.fetch_add(v, Relaxed);
     fetch_add64(value: u64) -> u64, AtomicU64: u64, |c, v| c.fetch_add(v, Relaxed);
     fetch_or32_acquire(value: u32) -> u32, AtomicU32: u32, |c, v| c.fetch_or(v, Acquire);
     fetch_or32(value: u32) -> u32, AtomicU32: u32, |c, v| c.fetch_or(v, Relaxed);
     fetch_and32_release(value: u32) -> u32, AtomicU32: u32, |c, v| c.fetch_and(v, Release);
     fetch_and32(value: u32) -> u32, AtomicU32: u32, |c, v| c.fetch_and(v, Relaxed);
-    fetch_and64_acq_rel(value: u64) -> u64, AtomicU64: u64, |c, v| c.fetch_and(v, AcqRel);
+    fetch_or64_acq_rel(value: u64) -> u64, AtomicU64: u64, |c, v| c.fetch_or(v, AcqRel);
     compare_exchange64(current: u64, new: u64) -> u64, AtomicU64: u64,
         |c, old, new| c.compare_exchange(old, new, Relaxed, Relaxed).unwrap_or_else(|found| found);
 }

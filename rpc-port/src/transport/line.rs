@@ -31,6 +31,19 @@ const fn pack(sequence: u32, meta: u32) -> u64 {
     (meta as u64) << 32 | sequence as u64
 }
 
+/// Clears the words of all lanes. By value, so that a caller can keep its transport in registers.
+#[cold]
+#[inline(never)]
+#[allow(clippy::needless_pass_by_value)]
+fn clear_requests<M: Memory>(shared: M, geometry: Geometry, port: u32) {
+    for lane in 0..geometry.lanes {
+        shared.store128(geometry.request_word(port, lane), [0; 2]);
+    }
+    // Release: a lane that writes its word after it has met this one in `Warp::sync` writes it
+    // after this.
+    shared.release_fence();
+}
+
 impl<M: Memory<Scope = System>, const WORDS: bool> LineOf<M, WORDS> {
     /// The layout over a shared region of [`Geometry::shared_size`] bytes. A client uses words of 16
     /// bytes if `words` says that both sides read and write them in one access; a server does as its
@@ -152,15 +165,9 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
         reply.status.unwrap_or(Status::SUCCESS)
     }
 
-    #[cold]
+    #[inline(always)]
     fn restart(&self, port: u32) {
-        for lane in 0..self.geometry.lanes {
-            self.shared
-                .store128(self.geometry.request_word(port, lane), [0; 2]);
-        }
-        // Release: a lane that writes its word after it has met this one in `Warp::sync` writes it
-        // after this.
-        self.shared.release_fence();
+        clear_requests(self.shared.clone(), self.geometry, port);
     }
 
     #[inline(always)]
