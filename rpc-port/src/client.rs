@@ -21,7 +21,7 @@ pub const POLLS_PER_STOP: u32 = 1024;
 
 /// Polls in which each lane looks for its own reply. After that the leader looks alone, and the
 /// others when it has found its own: under load, looks are what the link is busy with.
-const POLLS_BY_LANE: u32 = 3;
+const POLLS_BY_LANE: u32 = 6;
 
 /// The device's side: opens ports, sends first.
 ///
@@ -478,15 +478,24 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     }
 
     /// Every lane of the port: waits until each has its reply.
+    ///
+    /// At first there are two looks under way at a time, half a round trip apart where the warp's
+    /// [`stagger`](Warp::stagger) is that: a reply is found half a round trip earlier at best.
     #[inline(always)]
     fn wait_by_lane(&self, slot: &mut ClientSlot) -> Result<Status, Error> {
         let lane = self.warp.lane();
         let leader = slot.mask & slot.mask.wrapping_neg();
         let lead = is_leader(slot.mask, lane);
         let (mut polls, mut ready, mut reply) = (0_u32, 0, None);
+        let mut ahead = self.transport.look(slot.port, lane);
+        self.warp.stagger();
         loop {
+            let seen = ahead;
             if reply.is_none() && (lead || polls < POLLS_BY_LANE || ready & leader != 0) {
-                reply = self.transport.poll_reply(slot.port, lane, slot.sequence);
+                ahead = self.transport.look(slot.port, lane);
+            }
+            if reply.is_none() {
+                reply = self.transport.reply(slot.port, seen, slot.sequence);
             }
             ready = self.warp.ballot(slot.mask, reply.is_some());
             if ready == slot.mask
@@ -500,7 +509,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
             {
                 return Err(Error::Stopped);
             }
-            if ready & leader == 0 {
+            if ready & leader == 0 && polls > POLLS_BY_LANE {
                 self.warp.pause(polls);
             }
         }

@@ -41,6 +41,11 @@ pub trait Warp: Clone {
     /// Called in a wait for the `polls`-th time, from 1.
     fn pause(&self, polls: u32);
 
+    /// Called between the first two looks for a reply, which are under way together: waits half as
+    /// long as a look takes, where looks take long.
+    #[inline(always)]
+    fn stagger(&self) {}
+
     /// Called when no port was found for the `attempts`-th time, from 1.
     #[inline(always)]
     fn back_off(&self, attempts: u32) {

@@ -92,6 +92,12 @@ impl Warp for Lanes {
     }
 
     #[inline(always)]
+    fn stagger(&self) {
+        // SAFETY: sleeps.
+        unsafe { asm!("nanosleep.u32 {};", in(reg32) 400, options(nomem, nostack)) };
+    }
+
+    #[inline(always)]
     fn back_off(&self, attempts: u32) {
         // Each attempt reads two words of device memory that the holders of ports write. The
         // hardware picks a time between 0 and twice this, so that waiting warps do not stay in step.
