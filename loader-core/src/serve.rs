@@ -21,7 +21,7 @@ use crate::program::say;
 
 /// Messages of at least so many bytes travel by reference, both ways where they can: below, a copy
 /// and its acknowledgement cost more than the packets do.
-const BULK: u32 = 32 << 10;
+pub const BULK: u32 = 32 << 10;
 
 /// Why an image's client cannot be served.
 #[derive(Debug, Error)]
