@@ -89,6 +89,7 @@ basics() {
     check "$l increment 2000, 8x16" 0 true "$loader" --blocks 8 --threads 16 "$(image "$l" increment)" 2000
     check "$l diverge 100, 4x8" 0 true "$loader" --blocks 4 --threads 8 "$(image "$l" diverge)" 100
     check "$l stream 300, 4x8" 0 true "$loader" --blocks 4 --threads 8 "$(image "$l" stream)" 300
+    check "$l stream 100000, 2x4" 0 true "$loader" --blocks 2 --threads 4 "$(image "$l" stream)" 100000
     check "$l gpurpc-top --once" 0 greets_one "$here/bin/gpurpc-top" --once "$(image "$l" hello)" a b
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bench_calls::{Discard, PACKETS, Sample, pattern};
 use rpc_port::StreamProcedure;
 use rpc_port::procedure::Empty;
-use rpc_server::{Conversation, Failure, Flow, Table};
+use rpc_server::{Conversation, Failure, Flow, Piece, Table};
 use rpc_types::Packet;
 use rpc_types::packet::{MAX_LANES, PACKET_SIZE};
 
@@ -49,31 +49,44 @@ async fn packets(mut conversation: Conversation) -> Result<Flow, Failure> {
 }
 
 async fn discard(mut conversation: Conversation) -> Result<Flow, Failure> {
-    let messages = conversation.recv_n().await?;
-    let mut lengths = [[0; 8]; MAX_LANES as usize];
-    for (lane, message) in messages.iter() {
-        if let Some(place) = wrong_word(message) {
-            return Err(Failure::Handler(format!(
-                "word {place} of the {} bytes from lane {lane} is wrong",
-                message.len()
-            )));
-        }
-        lengths[lane as usize] = (message.len() as u64).to_le_bytes();
+    // For each lane how much has come, and of how much.
+    let mut lanes = [(0, 0); MAX_LANES as usize];
+    let mut wrong = None;
+    conversation
+        .recv_pieces(|lane, piece| {
+            let (come, length) = &mut lanes[lane as usize];
+            if *come != piece.offset || !is_right(piece) {
+                wrong.get_or_insert((lane, piece.offset));
+            }
+            *come = piece.offset + piece.bytes.len() as u64;
+            *length = piece.length;
+        })
+        .await?;
+    let short = |lane: &u32| {
+        let (come, length) = lanes[*lane as usize];
+        come != length
+    };
+    let short = conversation.lanes().find(short);
+    if let Some((lane, at)) = wrong.or(short.map(|lane| (lane, lanes[lane as usize].0))) {
+        return Err(Failure::Handler(format!(
+            "the message from lane {lane} is wrong from byte {at} on"
+        )));
     }
-    drop(messages);
+    let lengths = lanes.map(|(come, _)| come.to_le_bytes());
     conversation.send_n(|lane| &lengths[lane as usize]).await?;
     Ok(Flow::Continue)
 }
 
-/// Words between two that are looked at.
-const STEP: usize = 509;
-
-/// The first of some words of the message that is not as it was sent.
-fn wrong_word(message: &[u8]) -> Option<usize> {
-    let count = message.len() / 8;
-    let looked_at = (0..count).step_by(STEP).chain(count.checked_sub(1));
-    let right = |place: usize| message[place * 8..][..8] == pattern(place as u64).to_le_bytes();
-    looked_at.into_iter().find(|&place| !right(place))
+/// Whether the first and the last whole word of a piece are as they were sent: as much as costs
+/// nothing beside the copy.
+fn is_right(piece: Piece<'_>) -> bool {
+    let first = piece.offset.div_ceil(8);
+    let end = (piece.offset + piece.bytes.len() as u64) / 8;
+    let right = |word: u64| {
+        let start = (word * 8 - piece.offset) as usize;
+        piece.bytes[start..][..8] == pattern(word).to_le_bytes()
+    };
+    first >= end || right(first) && right(end - 1)
 }
 
 #[cfg(test)]
@@ -81,14 +94,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wrong_messages_are_seen() {
+    fn wrong_pieces_are_seen() {
         let mut message: Vec<u8> = (0..1000).flat_map(|i| pattern(i).to_le_bytes()).collect();
-        assert_eq!(wrong_word(&message), None);
-        assert_eq!(wrong_word(&[]), None);
-        message[509 * 8 + 3] ^= 1;
-        assert_eq!(wrong_word(&message), Some(509));
-        message[509 * 8 + 3] ^= 1;
+        let is_right = |message: &[u8], start: usize, end: usize| {
+            is_right(Piece {
+                offset: start as u64,
+                length: 8000,
+                bytes: &message[start..end],
+            })
+        };
+        for (start, end) in [(0, 0), (0, 54), (54, 116), (61, 62), (62, 70), (0, 8000)] {
+            assert!(is_right(&message, start, end), "{start} to {end}");
+        }
+        message[56] ^= 1;
+        assert!(!is_right(&message, 54, 116) && is_right(&message, 57, 116));
         message[7999] ^= 1;
-        assert_eq!(wrong_word(&message), Some(999));
+        assert!(!is_right(&message, 800, 8000) && is_right(&message, 800, 7999));
     }
 }

@@ -9,6 +9,7 @@
 //! | `session` | the device, its image and the server behind it; kernels under a time limit |
 //! | `handlers` | what the device program calls besides the built-in services |
 //! | `row` | a result; medians |
+//! | `goals` | what results are to be on an H200 |
 //! | `output` | the table and the JSON lines |
 //! | `compare` | `--compare` |
 //! | `machine` | where results come from |
@@ -17,6 +18,7 @@
 
 mod cli;
 mod compare;
+mod goals;
 mod handlers;
 mod machine;
 mod output;

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use crate::cli::Kind;
+use crate::goals::{Judged, judge};
 use crate::row::{Row, Statistics};
 
 /// Results cannot be written.
@@ -23,6 +25,8 @@ pub(crate) struct Output {
     /// What all results have in common.
     common: Map<String, Value>,
     rows: Vec<Value>,
+    /// Whether these are the machine and the sizes that goals are for.
+    has_goals: bool,
 }
 
 impl Output {
@@ -39,6 +43,7 @@ impl Output {
             json: json.map(open).transpose()?,
             common: Map::new(),
             rows: Vec::new(),
+            has_goals: false,
         })
     }
 
@@ -54,17 +59,34 @@ impl Output {
             text("version"),
             text("commit"),
         ));
+        let has_goals = common["device_kind"] == Kind::Nvidia.name() && common["quick"] == false;
         print(&format!(
-            "{:<15} {:<8} {:>8} {:>9} {:>6} {:>11} {:>11} {:>11} {:<4} {:>10}\n",
-            "workload", "layout", "size", "bytes", "ports", "median", "min", "max", "", "ratio",
+            "{:<15} {:<8} {:>8} {:>9} {:>6} {:>11} {:>11} {:>11} {:<4} {:>10} {:<8} {:<13}\n",
+            "workload",
+            "layout",
+            "size",
+            "bytes",
+            "ports",
+            "median",
+            "min",
+            "max",
+            "",
+            "ratio",
+            "to",
+            if has_goals { "goal" } else { "" },
         ));
+        self.has_goals = has_goals;
         self.common = common;
     }
 
     /// Prints and writes a result at once: the next one may never come.
     pub(crate) fn row(&mut self, row: &Row) -> Result<(), OutputError> {
-        print(&line(row));
-        let value = row.json(&self.common);
+        let judged = judge(row).filter(|_| self.has_goals);
+        print(&line(row, judged.as_ref()));
+        let mut value = row.json(&self.common);
+        if let Some(Judged { text, met }) = judged {
+            (value["goal"], value["goal_met"]) = (text.into(), met.into());
+        }
         if let Some((path, file)) = &mut self.json {
             writeln!(file, "{value}").map_err(|error| OutputError {
                 path: path.clone(),
@@ -88,7 +110,7 @@ pub(crate) fn print(text: &str) {
 }
 
 /// A line of the table.
-fn line(row: &Row) -> String {
+fn line(row: &Row, judged: Option<&Judged>) -> String {
     let Statistics { median, min, max } = Statistics::of(&row.values);
     let (factor, unit) = row.unit.shown();
     let size = format!("{}x{}", row.warps, row.lanes);
@@ -106,13 +128,17 @@ fn line(row: &Row) -> String {
     };
     let ratio = row.ratio.map_or_else(String::new, |ratio| {
         let digits = if ratio.value < 0.1 { 6 } else { 3 };
-        format!("{:>10.digits$} {}", ratio.value, ratio.to)
+        format!("{:>10.digits$} {:<8}", ratio.value, ratio.to)
+    });
+    let goal = judged.map_or_else(String::new, |judged| {
+        let mark = if judged.met { "" } else { " !" };
+        format!("{}{mark}", judged.text)
     });
     let rate = row
         .rate
         .map_or_else(String::new, |rate| format!("  {:.3} M/s", rate * 1e-6));
     let text = format!(
-        "{:<15} {:<8} {size:>8} {:>9} {ports:>6} {:>11} {:>11} {:>11} {unit:<4} {ratio:<17}{rate}",
+        "{:<15} {:<8} {size:>8} {:>9} {ports:>6} {:>11} {:>11} {:>11} {unit:<4} {ratio:<19} {goal:<13}{rate}",
         row.workload,
         row.served.layout,
         row.bytes,
@@ -131,7 +157,11 @@ mod tests {
 
     #[test]
     fn lines_are_aligned() {
-        let line = line(&row(&[2.5, 1.0, 44.0], Unit::Microseconds));
+        let judged = Judged {
+            text: "<= 1.4".to_owned(),
+            met: false,
+        };
+        let line = line(&row(&[2.5, 1.0, 44.0], Unit::Microseconds), Some(&judged));
         let words: Vec<_> = line.split_whitespace().collect();
         assert_eq!(
             words,
@@ -147,11 +177,14 @@ mod tests {
                 "us",
                 "1.500",
                 "floor",
+                "<=",
+                "1.4",
+                "!",
                 "0.000",
                 "M/s"
             ]
         );
-        let line = super::line(&row(&[2.5e6], Unit::BytesPerSecond));
+        let line = super::line(&row(&[2.5e6], Unit::BytesPerSecond), None);
         assert!(line.contains("2.500") && line.contains("MB/s"), "{line}");
     }
 

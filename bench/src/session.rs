@@ -9,7 +9,7 @@ use loader_core::block::Block;
 use loader_core::device::{Device, DeviceError, Grid, Kernel};
 use loader_core::end::STOP;
 use loader_core::program::{DeviceOptions, say};
-use loader_core::serve::{Client, ServeError};
+use loader_core::serve::{BULK, Client, ServeError};
 use loader_cpu::CpuDevice;
 use loader_nv::CudaDevice;
 use rpc_server::{Counters, DeviceMemory, Options, Report, Service};
@@ -157,6 +157,7 @@ impl Session {
         let mut options = Options {
             poll: self.options.poll.into(),
             counters: setup.counters,
+            bulk: BULK.into(),
             report: Report::new(|sentence| say(NAME, sentence)),
             ..Options::default()
         };

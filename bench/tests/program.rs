@@ -131,6 +131,7 @@ fn every_workload_is_right_on_the_cpu_device() {
         "floor",
         "copy",
         "increment",
+        "kept",
         "echo64",
         "noop",
         "send1m",

@@ -55,8 +55,7 @@ pub struct Options {
     /// Which device, counted from 0.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = |text: &str| number(text, 0..=u32::MAX), allow_negative_numbers = true)]
     pub device: u32,
-    /// Ports between device and host [default: what the image wishes, else one for each warp that
-    /// can be resident].
+    /// Ports between device and host [default: what the image wishes, else what the grid can use].
     #[arg(long, value_name = "N", value_parser = |text: &str| number(text, 1..=MAX_PORTS), allow_negative_numbers = true)]
     pub ports: Option<u32>,
     /// Stack of each device thread, in bytes (k, m, g: times 1024).

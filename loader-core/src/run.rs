@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::block::{Block, host_environment};
 use crate::cli::Options;
-use crate::device::{Device, DeviceError, Kernel, SharedBuffer};
+use crate::device::{Device, DeviceError, Grid, Kernel, SharedBuffer};
 use crate::end::{Cause, DRAIN, STOP};
 use crate::image::ImageError;
 use crate::kernels::{Arguments, Kernels, pause};
@@ -98,7 +98,7 @@ pub fn run_serving(
     let mut stages = device.opening();
     let (argument, service) = prepare(
         name,
-        options,
+        (options, grid),
         arguments,
         &device,
         image,
@@ -129,6 +129,7 @@ pub fn run_serving(
 /// and shared memory, as much as the default layout takes.
 fn load(
     options: &Options,
+    grid: Grid,
     device: &dyn Device,
     image: &[u8],
     stages: &mut Vec<Stage>,
@@ -136,7 +137,7 @@ fn load(
     thread::scope(|scope| {
         let ahead = || {
             let began = Instant::now();
-            let shared = serve::expected(device, options);
+            let shared = serve::expected(device, grid, options.ports);
             let heap = device
                 .reserve_heap(options.heap_size)
                 .and_then(|()| device.reserve_staging());
@@ -157,14 +158,14 @@ fn load(
 /// Everything up to the first launch.
 fn prepare(
     name: &'static str,
-    options: &Options,
+    (options, grid): (&Options, Grid),
     arguments: &[OsString],
     device: &Arc<dyn Device>,
     image: &[u8],
     stages: &mut Vec<Stage>,
     install: impl FnOnce(&mut Table),
 ) -> Result<(Arguments, Option<Service>), RunError> {
-    let (shared, heap) = load(options, &**device, image, stages)?;
+    let (shared, heap) = load(options, grid, &**device, image, stages)?;
     let began = Instant::now();
     let block = Block::new(arguments, &host_environment());
     let ret = block.size().next_multiple_of(8);
@@ -203,7 +204,8 @@ fn prepare(
     };
     heap?;
     let server = serve::options(options, name);
-    let service = client.serve_over(device, options.ports, shared, server, install)?;
+    let ports = client.ports_for(device.info(), grid, options.ports);
+    let service = client.serve_over(device, Some(ports), shared, server, install)?;
     stages.push(Stage::since("service", began));
     Ok((argument, Some(service)))
 }

@@ -16,12 +16,12 @@ use rpc_types::{Geometry, LayoutKind};
 use thiserror::Error;
 
 use crate::cli::{MAX_IN_FLIGHT, Options, Poll};
-use crate::device::{Device, DeviceError, SharedBuffer};
+use crate::device::{Device, DeviceError, DeviceInfo, Grid, SharedBuffer};
 use crate::program::say;
 
 /// Messages of at least so many bytes travel by reference, both ways where they can: below, a copy
 /// and its acknowledgement cost more than the packets do.
-const BULK: u32 = 32 << 10;
+pub const BULK: u32 = 32 << 10;
 
 /// Why an image's client cannot be served.
 #[derive(Debug, Error)]
@@ -117,6 +117,11 @@ impl Client {
         ports(asked, wished, device.info().resident_warps)
     }
 
+    /// As [`ports`](Self::ports), without those that no warp of `grid` would ever need.
+    pub(crate) fn ports_for(&self, info: &DeviceInfo, grid: Grid, asked: Option<u32>) -> u32 {
+        ports(asked, self.descriptor.wished_ports, warps(info, grid))
+    }
+
     /// Completes the client and starts its server: the built-in services, then what `install` adds
     /// to them or puts in their place.
     ///
@@ -194,12 +199,32 @@ fn ports(asked: Option<u32>, wished: u32, warps: u32) -> u32 {
     asked.unwrap_or(own).clamp(1, MAX_PORTS)
 }
 
+/// Ports for each warp of a grid: those whose last call nobody waited for are not free at once.
+const PER_WARP: u32 = 8;
+/// And at least so many: callers begin their search at different ports.
+const LEAST: u32 = 256;
+
+/// How many ports the warps of a grid make use of, at most as many as can be resident: memory for
+/// more takes time to be page-locked.
+fn warps(info: &DeviceInfo, grid: Grid) -> u32 {
+    let count = |n: [u32; 3]| n.iter().fold(1_u32, |all, n| all.saturating_mul(*n));
+    let block = count(grid.threads).div_ceil(info.lanes.max(1));
+    let ports = count(grid.blocks)
+        .saturating_mul(block)
+        .saturating_mul(PER_WARP);
+    ports.max(LEAST).min(info.resident_warps)
+}
+
 /// Shared memory for an image that has not been read yet: what the default layout takes, with the
-/// ports that the user or the device asks for. `None` if that cannot be had: then the image will
+/// ports that the user or the grid asks for. `None` if that cannot be had: then the image will
 /// tell how much is really needed.
-pub(crate) fn expected(device: &dyn Device, options: &Options) -> Option<SharedBuffer> {
+pub(crate) fn expected(
+    device: &dyn Device,
+    grid: Grid,
+    asked: Option<u32>,
+) -> Option<SharedBuffer> {
     let info = device.info();
-    let ports = ports(options.ports, 0, info.resident_warps);
+    let ports = ports(asked, 0, warps(info, grid));
     let geometry = Geometry::new(LayoutKind::Line, ports, info.lanes)?;
     device.allocate_shared(geometry.shared_size()).ok()
 }

@@ -168,6 +168,22 @@ fn diverge_and_stream_come_back_right() {
     }
 }
 
+/// Messages below and above the 32 KiB from which they travel by reference, there and back.
+#[test]
+fn long_streams_come_back_right() {
+    both("stream", |stream| {
+        stream
+            .options("--blocks 2 --threads 2 --server-threads 2")
+            .arguments("150000")
+            .gives(0);
+    });
+    both("stream", |stream| {
+        let ran = stream.options("--heap-size 100k").arguments("60000").run();
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("no memory for two messages of 60000"));
+    });
+}
+
 #[test]
 fn every_way_to_wait_works() {
     for options in [

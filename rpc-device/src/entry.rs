@@ -2,7 +2,6 @@
 
 use core::fmt::{self, Write};
 
-
 use crate::client::client;
 use crate::grid::{block_index, global_index, thread_index};
 use crate::print::{Stream, Writer};

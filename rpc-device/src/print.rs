@@ -110,7 +110,9 @@ impl Writer {
     /// Sends what is in the buffer as a part.
     #[inline(never)]
     fn part(&mut self, last: bool) {
-        let message = *self.message.get_or_insert_with(|| client().message_number());
+        let message = *self
+            .message
+            .get_or_insert_with(|| client().message_number());
         let flags = if self.stream == Stream::Stdout {
             0
         } else {

@@ -400,9 +400,9 @@ impl<P: Process> DynamicPort<P> {
         let length = |lengths: &mut P::Lengths, lane| *lengths.of(lane);
         let mut places = P::Lengths::ZERO;
         self.own()?;
-        self.held.process.prepare(&mut self.held.slot);
-        let Held { process, slot, .. } = &self.held;
-        process.each(slot, |lane| {
+        let Held { process, slot, .. } = &mut self.held;
+        // Not part of a message: each lane's in its own packet, wherever its messages' packets lie.
+        process.send(slot, size_of::<Answer>(), |lane, packet| {
             let mut answer = Answer::default();
             let told = length(&mut lengths, lane);
             if told & REFERENCE != 0
@@ -413,11 +413,9 @@ impl<P: Process> DynamicPort<P> {
                 answer.room = room.len() as u64;
                 *places.of(lane) = answer.room.min(told & !REFERENCE).saturating_add(1);
             }
-            let mut packet = Packet::ZERO;
             packet.set(&answer);
-            process.store(slot, lane, 0, &packet);
         });
-        self.post_packets();
+        self.sent();
         let mut rest = Rest {
             sink,
             lengths: &mut lengths,

@@ -13,7 +13,7 @@
 //!   come, the host copies what was referred to, then hands over once: until then the bytes stay as
 //!   they are.
 //! - From the host, nothing follows. When the packets of all lanes have come, the device hands over
-//!   an [`Answer`] for each lane, and the host copies as much as the device has room for. Then come
+//!   an [`Answer`] for each lane, in that lane's own packet, and the host copies as much as the device has room for. Then come
 //!   messages as packets once more: whole ones for lanes that gave no address, empty ones for all
 //!   others.
 

@@ -14,6 +14,8 @@ pub enum Mode {
     Floor,
     /// Each lane lets the host add one, `calls` times.
     Increment,
+    /// As [`Increment`](Self::Increment), over a port that each warp keeps.
+    Kept,
     /// Each lane lets the host send a whole packet back, `calls` times.
     Packets,
     /// Each lane goes its own random way through increments, for `calls` rounds.
@@ -40,9 +42,10 @@ pub enum Mode {
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Floor,
         Self::Increment,
+        Self::Kept,
         Self::Packets,
         Self::Diverge,
         Self::Noop,
@@ -60,6 +63,7 @@ impl Mode {
         match self {
             Self::Floor => "floor",
             Self::Increment => "increment",
+            Self::Kept => "kept",
             Self::Packets => "packets",
             Self::Diverge => "diverge",
             Self::Noop => "noop",

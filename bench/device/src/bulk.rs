@@ -1,8 +1,9 @@
 //! Messages of many bytes.
 
 use bench_calls::{Discard, Plan, STACK_BLOCK, echo_source, echo_target, failure, pattern};
+use rpc_device::client::{Client, client};
 use rpc_device::procedure::Echo;
-use rpc_device::{Prefix, exchange, grid};
+use rpc_device::{Prefix, grid};
 
 use crate::{Me, wrong};
 
@@ -34,10 +35,11 @@ pub(crate) fn fill(plan: &Plan) -> i32 {
 /// Sends `message` to be looked at and forgotten, so many times.
 #[inline(never)]
 fn discard(message: &[u8], times: u64) -> i32 {
+    let client = client();
     for _ in 0..times {
         let mut answer = [0; 8];
         let mut sink = Prefix::new(&mut answer);
-        let result = exchange::<Discard>(message, &mut sink);
+        let result = client.exchange::<Discard>(message, &mut sink);
         let length = sink.length();
         if result.is_err() || length != 8 || u64::from_le_bytes(answer) != message.len() as u64 {
             return wrong(result);
@@ -64,12 +66,17 @@ pub(crate) fn stack(plan: &Plan) -> i32 {
 
 /// Sends `message`, marked as number `round`, and takes what comes back into `answer`.
 #[inline(never)]
-pub(crate) fn echo_once(message: &mut [u64], answer: &mut [u64], round: u64) -> Result<(), i32> {
+pub(crate) fn echo_once(
+    client: &Client,
+    message: &mut [u64],
+    answer: &mut [u64],
+    round: u64,
+) -> Result<(), i32> {
     let last = message.len() - 1;
     (message[0], message[last]) = (round, !round);
     let length = size_of_val(message) as u64;
     let mut sink = Prefix::new(bytemuck::cast_slice_mut(answer));
-    let result = exchange::<Echo>(bytemuck::cast_slice(message), &mut sink);
+    let result = client.exchange::<Echo>(bytemuck::cast_slice(message), &mut sink);
     let right = sink.length() == length && answer[0] == round && answer[last] == !round;
     if result.is_err() || !right {
         return Err(wrong(result));
@@ -90,8 +97,9 @@ pub(crate) fn echo(me: Me, plan: &Plan) -> i32 {
     if message.is_empty() {
         return failure::ARGUMENTS;
     }
+    let client = client();
     for round in 0..plan.calls {
-        if let Err(failure) = echo_once(message, answer, me.index << 32 | round) {
+        if let Err(failure) = echo_once(&client, message, answer, me.index << 32 | round) {
             return failure;
         }
     }

@@ -5,9 +5,9 @@
 
 use bench_calls::{FLAG_DISTANCE, FLAG_STOP, PACKETS, Plan, failure};
 use rpc_bitmap::{Memory, Raw, System};
-use rpc_device::client::client;
+use rpc_device::client::{Client, client};
 use rpc_device::procedure::{Empty, Increment, Noop};
-use rpc_device::{Error, call, notify};
+use rpc_device::{Error, call};
 
 use crate::{Me, wrong};
 
@@ -52,20 +52,26 @@ pub(crate) fn floor(plan: &Plan) -> i32 {
     0
 }
 
-/// Lets the host add one; what is wrong, if anything.
+/// What is wrong with the answer of a host that was to add one, if anything.
 #[inline(always)]
-fn add_one(value: u64) -> Result<(), i32> {
-    match call::<Increment>(&value) {
+fn one_more(value: u64, answer: Result<u64, Error>) -> Result<(), i32> {
+    match answer {
         Ok(answer) if answer == value.wrapping_add(1) => Ok(()),
         other => Err(wrong(other.map(drop))),
     }
+}
+
+/// Lets the host add one.
+#[inline(always)]
+fn add_one(client: &Client, value: u64) -> Result<(), i32> {
+    one_more(value, client.call::<Increment>(&value))
 }
 
 /// As [`add_one`], in one place for all whose time it does not count in: an inlined call is a
 /// hundred kilobytes of PTX, which the driver compiles at every start.
 #[inline(never)]
 pub(crate) fn add_one_apart(value: u64) -> Result<(), i32> {
-    add_one(value)
+    add_one(&client(), value)
 }
 
 /// Numbers that no two lanes send.
@@ -76,7 +82,23 @@ fn base(me: Me) -> u64 {
 #[inline(never)]
 pub(crate) fn increment(me: Me, plan: &Plan) -> i32 {
     for i in 0..plan.calls {
-        if let Err(failure) = add_one(base(me) + i) {
+        let value = base(me) + i;
+        if let Err(failure) = one_more(value, call::<Increment>(&value)) {
+            return failure;
+        }
+    }
+    0
+}
+
+#[inline(never)]
+pub(crate) fn kept(me: Me, plan: &Plan) -> i32 {
+    let client = client();
+    let Ok(mut kept) = client.keep() else {
+        return failure::ERROR;
+    };
+    for i in 0..plan.calls {
+        let value = base(me) + i;
+        if let Err(failure) = one_more(value, kept.call::<Increment>(&value)) {
             return failure;
         }
     }
@@ -85,12 +107,12 @@ pub(crate) fn increment(me: Me, plan: &Plan) -> i32 {
 
 #[inline(never)]
 pub(crate) fn packets(me: Me, plan: &Plan) -> i32 {
+    let client = client();
     for i in 0..plan.calls {
         let first = base(me) + i;
         let words: [u64; 8] = core::array::from_fn(|k| first.wrapping_mul(2 * k as u64 + 1));
         let mut right = false;
         let mut exchange = || -> Result<(), Error> {
-            let client = client();
             let mut port = client.open(PACKETS)?.dynamic();
             let payload = port.payload();
             // The last word may have room for a part only.
@@ -127,14 +149,15 @@ impl Random {
 
 #[inline(never)]
 pub(crate) fn diverge(me: Me, plan: &Plan) -> i32 {
+    let client = client();
     let mut random = Random((me.index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     for i in 0..plan.calls {
         let value = base(me) + i;
         let result = match random.below(4) {
             0 => Ok(()),
-            1 => add_one(value),
-            2 => add_one(!value),
-            _ => (0..2).try_for_each(|k| add_one(value ^ k)),
+            1 => add_one(&client, value),
+            2 => add_one(&client, !value),
+            _ => (0..2).try_for_each(|k| add_one(&client, value ^ k)),
         };
         if let Err(failure) = result {
             return failure;
@@ -145,8 +168,9 @@ pub(crate) fn diverge(me: Me, plan: &Plan) -> i32 {
 
 #[inline(never)]
 pub(crate) fn noop(me: Me, plan: &Plan) -> i32 {
+    let client = client();
     for _ in 0..plan.calls {
-        if notify::<Noop>(&Empty).is_err() {
+        if client.notify::<Noop>(&Empty).is_err() {
             return failure::ERROR;
         }
     }

@@ -57,6 +57,7 @@ fn main(program: &Program) -> i32 {
     match plan.mode {
         Mode::Floor => calls::floor(&plan),
         Mode::Increment => calls::increment(me, &plan),
+        Mode::Kept => calls::kept(me, &plan),
         Mode::Packets => calls::packets(me, &plan),
         Mode::Diverge => calls::diverge(me, &plan),
         Mode::Noop => calls::noop(me, &plan),

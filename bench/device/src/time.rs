@@ -2,6 +2,7 @@
 
 use bench_calls::{Plan, Sample, echo_source, echo_target, failure};
 use rpc_device::call;
+use rpc_device::client::client;
 use rpc_device::clock::nanoseconds;
 
 use crate::Me;
@@ -95,9 +96,9 @@ fn stream(plan: &Plan, over: impl Fn() -> bool) -> i32 {
             words(plan, echo_target(0, plan.bytes), plan.bytes),
         )
     };
-    let mut round = 0;
+    let (client, mut round) = (client(), 0);
     loop {
-        if let Err(failure) = echo_once(message, answer, round) {
+        if let Err(failure) = echo_once(&client, message, answer, round) {
             return failure;
         }
         if over() {

@@ -55,6 +55,13 @@ pub(super) fn increment(session: &mut Session, bench: &mut Bench) -> Result<(), 
     Ok(())
 }
 
+pub(super) fn kept(session: &mut Session, bench: &mut Bench) -> Result<(), Trouble> {
+    for lanes in lanes(session) {
+        per_call(session, bench, (Workload::Kept, Mode::Kept), (1, lanes), 8)?;
+    }
+    Ok(())
+}
+
 pub(super) fn echo64(session: &mut Session, bench: &mut Bench) -> Result<(), Trouble> {
     let what = (Workload::Echo64, Mode::Packets);
     let bytes = match session.layout() {

@@ -29,6 +29,8 @@ pub(crate) enum Workload {
     Start,
     /// A call with 8 bytes each way.
     Increment,
+    /// The same over a port that a warp keeps.
+    Kept,
     /// A call with a whole packet each way.
     Echo64,
     /// Increments by lanes that go their own ways, on 32 ports.
@@ -56,11 +58,12 @@ pub(crate) enum Workload {
 impl Workload {
     /// All, in the order in which they are measured: what others are compared to comes first, what
     /// shares a server lies together.
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Floor,
         Self::Copy,
         Self::Start,
         Self::Increment,
+        Self::Kept,
         Self::Echo64,
         Self::Noop,
         Self::Send1m,
@@ -81,6 +84,7 @@ impl Workload {
             Self::Copy => "copy",
             Self::Start => "start",
             Self::Increment => "increment",
+            Self::Kept => "kept",
             Self::Echo64 => "echo64",
             Self::Diverge => "diverge",
             Self::Noop => "noop",
@@ -98,9 +102,12 @@ impl Workload {
     /// What its ratio needs.
     const fn reference(self) -> Option<Self> {
         match self {
-            Self::Increment | Self::Echo64 | Self::Diverge | Self::Noop | Self::FirstCall => {
-                Some(Self::Floor)
-            }
+            Self::Increment
+            | Self::Kept
+            | Self::Echo64
+            | Self::Diverge
+            | Self::Noop
+            | Self::FirstCall => Some(Self::Floor),
             Self::Send1m | Self::Send64m | Self::Stack8k | Self::Echo4k => Some(Self::Copy),
             _ => None,
         }
@@ -298,6 +305,7 @@ pub(crate) fn run(
         Workload::Copy => references::copy(session, bench),
         Workload::Start => start::start(bench),
         Workload::Increment => calls::increment(session, bench),
+        Workload::Kept => calls::kept(session, bench),
         Workload::Echo64 => calls::echo64(session, bench),
         Workload::Diverge => calls::diverge(session, bench),
         Workload::Noop => calls::noop(session, bench),

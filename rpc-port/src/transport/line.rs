@@ -36,7 +36,8 @@ const fn pack(sequence: u32, meta: u32) -> u64 {
 #[inline(never)]
 #[allow(clippy::needless_pass_by_value)]
 fn clear_requests<M: Memory>(shared: M, geometry: Geometry, port: u32) {
-    for lane in 0..geometry.lanes {
+    // Not known to the compiler, which would unroll this, and images are compiled when they start.
+    for lane in 0..core::hint::black_box(geometry.lanes) {
         shared.store128(geometry.request_word(port, lane), [0; 2]);
     }
     // Release: a lane that writes its word after it has met this one in `Warp::sync` writes it

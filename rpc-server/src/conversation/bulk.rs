@@ -3,7 +3,7 @@
 //! They go through [`Staging`] memory of the device: the poller starts a copy and looks at it in
 //! each of its passes, with all other ports in between. Where the device has none to lend, a thread
 //! of the pool makes the copy, through ordinary memory. That copies see, and show, what the client
-//! expects is assumption A8 of `docs/memory-model.md`: they start after the server's acquire of the
+//! expects is assumption A10 of `docs/memory-model.md`: they start after the server's acquire of the
 //! client's packets, and the next hand-over, a release, comes after their end.
 
 use std::collections::VecDeque;
