@@ -98,7 +98,7 @@ impl<S: Scope> Memory for Heap<S> {
         load64(offset: usize) -> u64;
         store32(offset: usize, value: u32);
         store64(offset: usize, value: u64);
-        store64_release(offset: usize, value: u64);
+        fetch_add64_release(offset: usize, value: u64) -> u64;
         load128(offset: usize) -> [u64; 2];
         store128(offset: usize, value: [u64; 2]);
         fetch_or64(offset: usize, value: u64) -> u64;

@@ -28,8 +28,6 @@ pub trait Memory: Clone {
     fn store32(&self, offset: usize, value: u32);
     /// Writes a double word in one access.
     fn store64(&self, offset: usize, value: u64);
-    /// Writes a double word in one access with *release* order.
-    fn store64_release(&self, offset: usize, value: u64);
     /// Reads 16 bytes, low double word first. In one access where [`WORDS`](Self::WORDS) says so.
     fn load128(&self, offset: usize) -> [u64; 2];
     /// Writes 16 bytes, low double word first. In one access where [`WORDS`](Self::WORDS) says so.
@@ -38,6 +36,8 @@ pub trait Memory: Clone {
     fn fetch_add32(&self, offset: usize, value: u32) -> u32;
     /// Adds to a double word, wrapping; returns what was there.
     fn fetch_add64(&self, offset: usize, value: u64) -> u64;
+    /// Adds to a double word, wrapping, with *release* order; returns what was there.
+    fn fetch_add64_release(&self, offset: usize, value: u64) -> u64;
 
     /// Ors into a double word, relaxed; returns what was there.
     fn fetch_or64(&self, offset: usize, value: u64) -> u64;

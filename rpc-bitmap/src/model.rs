@@ -142,6 +142,11 @@ impl<S: Scope> Memory for Model<S> {
         self.double(offset).load(Relaxed)
     }
     fn load128(&self, offset: usize) -> [u64; 2] {
+        if !self.cells.words16.contains_key(&offset) {
+            // Made of smaller cells: not in one access.
+            let low = u64::from(self.load32(offset)) | u64::from(self.load32(offset + 4)) << 32;
+            return [low, self.load64(offset + 8)];
+        }
         let place = self.word16(offset).load(Relaxed);
         self.values()[place as usize]
     }
@@ -150,10 +155,13 @@ impl<S: Scope> Memory for Model<S> {
         values.push(value);
         let place = values.len() as u64 - 1;
         drop(values);
-        self.word16(offset).store(place, Relaxed);
+        // A swap, so that stores of different threads keep the order in which they are made. That the
+        // device's stores do so where the protocol needs it is an assumption (A9) that no lock or
+        // fence of the code gives.
+        self.word16(offset).swap(place, Relaxed);
     }
-    fn store64_release(&self, offset: usize, value: u64) {
-        self.double(offset).store(value, Release);
+    fn fetch_add64_release(&self, offset: usize, value: u64) -> u64 {
+        self.double(offset).fetch_add(value, Release)
     }
     fn fetch_or64(&self, offset: usize, value: u64) -> u64 {
         self.double(offset).fetch_or(value, Relaxed)

@@ -106,7 +106,7 @@ impl<S: Scope> Memory for Raw<S> {
         load64() -> u64, u64;
         store32(value: u32) -> (), u32;
         store64(value: u64) -> (), u64;
-        store64_release(value: u64) -> (), u64;
+        fetch_add64_release(value: u64) -> u64, u64;
         load128() -> [u64; 2], [u64; 2];
         store128(value: [u64; 2]) -> (), [u64; 2];
         fetch_or64(value: u64) -> u64, u64;

@@ -419,18 +419,19 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         } else {
             self.busy().clear(slot.port);
         }
+        // Additions, and no stores: they are part of a release's sequence, so that what an earlier
+        // holder released is handed on; and whoever tries the lock meanwhile changes nothing.
         let place = self.state(slot.port);
+        let change = after.wrapping_sub(LOCKED | u64::from(slot.found));
         if whole && !slot.any_ordered {
             // Relaxed: this port's words carry their numbers and its packets were not touched, so
             // there is nothing to release. What the lanes' words hold was read by the server before
-            // it answered, so no later store of another warp is overtaken by one of these (A9). An
-            // addition, and not a store, so that a release of an earlier holder is handed on.
-            let before = LOCKED | u64::from(slot.found);
-            self.private.fetch_add64(place, after.wrapping_sub(before));
+            // it answered, so no later store of another warp is overtaken by one of these (A9).
+            self.private.fetch_add64(place, change);
         } else {
             // Release: pairs with the acquire in `meet` of the next holder, which may write the
             // packets that these lanes have read.
-            self.private.store64_release(place, after);
+            self.private.fetch_add64_release(place, change);
         }
     }
 

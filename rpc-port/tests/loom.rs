@@ -9,50 +9,77 @@ use loom::model::Builder;
 use loom::thread;
 use rpc_bitmap::model::Model;
 use rpc_bitmap::{Device, System};
-use rpc_port::procedure::Increment;
-use rpc_port::{Client, Compact, HostWarp, Line, Procedure, Server, Transport};
-use rpc_types::layout::request;
+use rpc_port::transport::LineOf;
+use rpc_port::{Client, Compact, HostWarp, Line, Server, Transport};
 use rpc_types::{Geometry, LayoutKind, Opcode, Packet};
+
+/// Bytes of a message that travels in a word where the layout has any, and of one that does not.
+const SHORT: usize = 8;
+const LONG: usize = 16;
 
 /// Both sides of `ports` ports, one lane each, with the cells that a call uses.
 struct Link<T> {
     transport: T,
     private: Model<Device>,
-    locks: Model<Device>,
+    memory: Model<Device>,
 }
 
-impl<T: Transport<Shared = Model<System>>> Link<T> {
+/// Which cells there are.
+trait Cells: Transport<Shared = Model<System>> {
+    /// Whether the layout has words of 16 bytes.
+    const WORDS: bool;
+}
+
+impl<const WORDS: bool> Cells for LineOf<Model<System>, WORDS> {
+    const WORDS: bool = WORDS;
+}
+
+impl Cells for Compact<Model<System>> {
+    const WORDS: bool = false;
+}
+
+/// `Line` where 16 bytes are not read in one access.
+type Plain = LineOf<Model<System>, false>;
+
+impl<T: Cells> Link<T> {
     fn new(ports: u32) -> Self {
         let geometry = Geometry::new(T::KIND, ports, 1).unwrap();
-        let each = |f: &dyn Fn(usize) -> usize| (0..ports as usize).map(f).collect::<Vec<_>>();
-        let mut words = vec![Geometry::STOP];
-        let mut doubles = Vec::new();
-        let mut plain = each(&|port| geometry.packet(port as u32, 0));
+        let each = |f: &dyn Fn(u32) -> usize| (0..ports).map(f).collect::<Vec<_>>();
+        let mut words = vec![Geometry::STOP, geometry.summary(0)];
+        let (mut doubles, mut words16) = (Vec::new(), Vec::new());
+        let mut plain = each(&|port| geometry.packet(port, 0));
+        plain.extend(each(&|port| geometry.packet(port, 0) + 8));
         match T::KIND {
+            LayoutKind::Line if T::WORDS => {
+                words16.extend(each(&|port| geometry.request(port)));
+                words16.extend(each(&|port| geometry.request_word(port, 0)));
+                words16.extend(each(&|port| geometry.reply_word(port, 0)));
+            }
             LayoutKind::Line => {
-                for field in [request::SEQUENCE, request::OPCODE, request::OPENED] {
-                    words.extend(each(&|port| geometry.requests() + port * 64 + field));
-                }
-                doubles.extend(each(&|port| {
-                    geometry.requests() + port * 64 + request::MASK
-                }));
-                doubles.extend(each(&|port| geometry.replies() + port * 32));
+                words.extend(each(&|port| geometry.request(port)));
+                words.extend(each(&|port| geometry.request(port) + 4));
+                doubles.extend(each(&|port| geometry.request(port) + 8));
+                doubles.extend(each(&|port| geometry.reply_word(port, 0)));
             }
             LayoutKind::Compact => {
                 words.extend([geometry.requests(), geometry.replies()]);
-                words.extend(each(&|port| geometry.statuses() + port * 4));
-                words.extend(each(&|port| geometry.openings() + port * 4));
-                doubles.extend(each(&|port| geometry.masks() + port * 8));
+                words.extend(each(&|port| geometry.statuses() + port as usize * 4));
+                words.extend(each(&|port| geometry.openings() + port as usize * 4));
+                doubles.extend(each(&|port| geometry.masks() + port as usize * 8));
                 // The opcode lies in the packet's last word.
-                plain.extend(each(&|port| geometry.packet(port as u32, 0) + 56));
+                plain.extend(each(&|port| geometry.packet(port, 0) + 56));
             }
         }
-        let mut private = each(&|port| geometry.states() + port * 8);
-        private.extend(each(&|port| geometry.holders() + port * 8));
+        let mut private = each(&|port| geometry.state(port));
+        private.extend(each(&|port| geometry.holders(port)));
+        let shared = Model::with_words16(&words, &doubles, &plain, &words16);
+        let transport = T::new(shared, geometry);
+        let size = Server::<T, Model<Device>>::memory_size(&transport);
+        let memory: Vec<_> = (0..size).step_by(4).collect();
         Self {
-            transport: T::new(Model::new(&words, &doubles, &plain), geometry),
-            private: Model::new(&[geometry.locks(), geometry.in_flight()], &private, &[]),
-            locks: Model::new(&[0], &[], &[]),
+            transport,
+            private: Model::new(&[geometry.busy(), geometry.in_flight()], &private, &[]),
+            memory: Model::new(&memory, &[], &[]),
         }
     }
 
@@ -66,28 +93,53 @@ impl<T: Transport<Shared = Model<System>>> Link<T> {
 
     /// Looks at each port once and adds one to what is asked.
     fn serve(&self) {
-        let server = Server::new(self.transport.clone(), self.locks.clone());
+        let server = Server::new(self.transport.clone(), self.memory.clone());
         for port in 0..self.transport.geometry().ports {
             if let Some(opened) = server.try_open(port) {
-                assert_eq!(opened.opcode(), Increment::OPCODE);
-                let add = |_: u32, packet: &mut Packet| packet.words[0] += 1;
-                opened.dynamic().recv_and_send(8, add).unwrap();
+                let bytes = match opened.opcode() {
+                    Opcode::TEST_INCREMENT => SHORT,
+                    Opcode::TEST_STREAM => LONG,
+                    other => panic!("nobody has asked for {other}"),
+                };
+                let mut port = opened.dynamic();
+                let mut message = Packet::ZERO;
+                port.recv(bytes, |_, packet| message = *packet).unwrap();
+                if bytes == LONG {
+                    assert_eq!(message.words[1], !message.words[0]);
+                }
+                port.send(bytes, |_, packet| {
+                    packet.words[0] = message.words[0] + 1;
+                    packet.words[1] = message.words[1];
+                })
+                .unwrap();
             }
         }
     }
 
     /// One call, without waiting: if the answer is not there it is closed as an asynchronous one.
-    fn call(&self, hint: u32, value: u64) {
+    fn call(&self, hint: u32, value: u64, bytes: usize) {
         let client = self.client(hint);
-        let Some(opened) = client.try_open(Opcode::TEST_INCREMENT) else {
+        let opcode = if bytes == LONG {
+            Opcode::TEST_STREAM
+        } else {
+            Opcode::TEST_INCREMENT
+        };
+        let Some(opened) = client.try_open(opcode) else {
             return;
         };
         let mut port = opened.dynamic();
-        port.send(8, |_, packet| packet.words[0] = value).unwrap();
+        port.send(bytes, |_, packet| {
+            packet.words[0] = value;
+            packet.words[1] = !value;
+        })
+        .unwrap();
         // Without this loom does not find the runs in which the server answers in between.
         thread::yield_now();
         if port.poll_own().unwrap() {
-            port.end_recv(8, |_, packet| assert_eq!(packet.words[0], value + 1));
+            port.end_recv(bytes, |_, packet| {
+                assert_eq!(packet.words[0], value + 1);
+                assert!(bytes == SHORT || packet.words[1] == !value);
+            });
         }
     }
 }
@@ -98,17 +150,16 @@ impl<T: Clone> Clone for Link<T> {
         Self {
             transport,
             private,
-            locks: self.locks.clone(),
+            memory: self.memory.clone(),
         }
     }
 }
 
+/// Each of two clients makes calls of these sizes over `ports` ports.
+///
 /// Waits are not modelled: a wait that goes on is a poll that did not succeed, and loom tries every
 /// moment for the poll. After the threads have ended, each port must still work.
-fn model<T>(ports: u32, calls: u32)
-where
-    T: Transport<Shared = Model<System>> + Send + Sync + 'static,
-{
+fn model<T: Cells + Send + Sync + 'static>(ports: u32, sizes: [&'static [usize]; 2]) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(2));
     builder.check(move || {
@@ -117,8 +168,8 @@ where
             .map(|hint| {
                 let link = link.clone();
                 thread::spawn(move || {
-                    for call in 0..calls {
-                        link.call(hint, u64::from(hint * 100 + call));
+                    for (call, bytes) in sizes[hint as usize].iter().enumerate() {
+                        link.call(hint, u64::from(hint) * 100 + call as u64, *bytes);
                     }
                 })
             })
@@ -129,7 +180,7 @@ where
         }
         link.serve();
         for port in 0..ports {
-            link.call(port, 7);
+            link.call(port, 7, LONG);
             link.serve();
         }
         assert!(
@@ -141,63 +192,76 @@ where
 
 #[test]
 fn line_two_ports() {
-    model::<Line<Model<System>>>(2, 1);
+    model::<Line<Model<System>>>(2, [&[SHORT], &[LONG]]);
 }
 
 #[test]
-fn line_one_port() {
-    model::<Line<Model<System>>>(1, 1);
+fn line_one_port_short() {
+    model::<Line<Model<System>>>(1, [&[SHORT], &[SHORT]]);
+}
+
+#[test]
+fn line_one_port_long() {
+    model::<Line<Model<System>>>(1, [&[LONG], &[LONG]]);
+}
+
+/// A short call between long ones hands on what the first of them released.
+#[test]
+fn line_one_port_mixed() {
+    model::<Line<Model<System>>>(1, [&[LONG, SHORT], &[LONG]]);
+}
+
+#[test]
+fn plain_one_port() {
+    model::<Plain>(1, [&[SHORT], &[LONG]]);
 }
 
 #[test]
 fn compact_two_ports() {
-    model::<Compact<Model<System>>>(2, 1);
+    model::<Compact<Model<System>>>(2, [&[SHORT], &[SHORT]]);
 }
 
 #[test]
 fn compact_one_port() {
-    model::<Compact<Model<System>>>(1, 1);
+    model::<Compact<Model<System>>>(1, [&[SHORT], &[SHORT]]);
 }
 
 /// One client calls twice in a row over one port: the second finds the first still under way, or
 /// answered, or not looked at.
 #[test]
 fn line_call_after_call() {
-    model::<Line<Model<System>>>(1, 2);
+    model::<Line<Model<System>>>(1, [&[SHORT, LONG], &[LONG, SHORT]]);
 }
 
 /// A conversation of two sends: the server takes the packet again in the middle of a call, where it
 /// does not open the port but waits for it.
-fn two_sends<T>()
-where
-    T: Transport<Shared = Model<System>> + Send + Sync + 'static,
-{
+fn two_sends<T: Cells + Send + Sync + 'static>(bytes: usize) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(2));
-    builder.check(|| {
+    builder.check(move || {
         let link = Link::<T>::new(1);
         let device = thread::spawn({
             let link = link.clone();
             move || {
                 let client = link.client(0);
                 let mut port = client.try_open(Opcode::NOOP).unwrap().dynamic();
-                port.send(8, |_, packet| packet.words[0] = 1).unwrap();
+                port.send(bytes, |_, packet| packet.words[0] = 1).unwrap();
                 thread::yield_now();
                 if port.poll_own().unwrap() {
-                    port.end_send(8, |_, packet| packet.words[0] = 2);
+                    port.end_send(bytes, |_, packet| packet.words[0] = 2);
                 }
             }
         });
-        let server = Server::new(link.transport.clone(), link.locks.clone());
+        let server = Server::new(link.transport.clone(), link.memory.clone());
         thread::yield_now();
         if let Some(opened) = server.try_open(0) {
             let mut port = opened.dynamic();
-            port.recv(8, |_, packet| assert_eq!(packet.words[0], 1))
+            port.recv(bytes, |_, packet| assert_eq!(packet.words[0], 1))
                 .unwrap();
             port.begin_recv().unwrap();
             thread::yield_now();
             if port.poll_own().unwrap() {
-                port.end_recv(8, |_, packet| assert_eq!(packet.words[0], 2));
+                port.end_recv(bytes, |_, packet| assert_eq!(packet.words[0], 2));
             }
         }
         device.join().unwrap();
@@ -206,10 +270,15 @@ where
 
 #[test]
 fn line_two_sends() {
-    two_sends::<Line<Model<System>>>();
+    two_sends::<Line<Model<System>>>(LONG);
+}
+
+#[test]
+fn line_two_short_sends() {
+    two_sends::<Line<Model<System>>>(SHORT);
 }
 
 #[test]
 fn compact_two_sends() {
-    two_sends::<Compact<Model<System>>>();
+    two_sends::<Compact<Model<System>>>(SHORT);
 }

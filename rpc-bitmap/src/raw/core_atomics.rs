@@ -42,7 +42,7 @@ atomic! {
     load64() -> u64, AtomicU64: u64, |c| c.load(Relaxed);
     store32(value: u32) -> (), AtomicU32: u32, |c, v| c.store(v, Relaxed);
     store64(value: u64) -> (), AtomicU64: u64, |c, v| c.store(v, Relaxed);
-    store64_release(value: u64) -> (), AtomicU64: u64, |c, v| c.store(v, Release);
+    fetch_add64_release(value: u64) -> u64, AtomicU64: u64, |c, v| c.fetch_add(v, Release);
     fetch_or64(value: u64) -> u64, AtomicU64: u64, |c, v| c.fetch_or(v, Relaxed);
     fetch_add32(value: u32) -> u32, AtomicU32: u32, |c, v| c.fetch_add(v, Relaxed);
     fetch_add64(value: u64) -> u64, AtomicU64: u64, |c, v| c.fetch_add(v, Relaxed);

@@ -62,6 +62,7 @@ scoped! {
     fetch_add32(value: u32) -> u32, reg32, "atom.relaxed", "add.u32";
     fetch_or64(value: u64) -> u64, reg64, "atom.relaxed", "or.b64";
     fetch_add64(value: u64) -> u64, reg64, "atom.relaxed", "add.u64";
+    fetch_add64_release(value: u64) -> u64, reg64, "atom.release", "add.u64";
     fetch_or32_acquire(value: u32) -> u32, reg32, "atom.acquire", "or.b32";
     fetch_or32(value: u32) -> u32, reg32, "atom.relaxed", "or.b32";
     fetch_and32_release(value: u32) -> u32, reg32, "atom.release", "and.b32";
@@ -71,7 +72,7 @@ scoped! {
 }
 
 macro_rules! store {
-    ($($name:ident, $ty:ty, $reg:ident, $instruction:literal, $kind:literal;)*) => {$(
+    ($($name:ident, $ty:ty, $reg:ident, $kind:literal;)*) => {$(
         /// # Safety
         /// `address` is aligned and allocated, and all accesses to it are atomic.
         #[inline(always)]
@@ -79,9 +80,9 @@ macro_rules! store {
             // SAFETY: the caller vouches for the address; the instruction has no other effect.
             unsafe {
                 if S::SYSTEM {
-                    asm!(concat!($instruction, ".sys.global.", $kind, " [{}], {};"), in(reg64) global(address), in($reg) value, options(nostack));
+                    asm!(concat!("st.relaxed.sys.global.", $kind, " [{}], {};"), in(reg64) global(address), in($reg) value, options(nostack));
                 } else {
-                    asm!(concat!($instruction, ".gpu.global.", $kind, " [{}], {};"), in(reg64) global(address), in($reg) value, options(nostack));
+                    asm!(concat!("st.relaxed.gpu.global.", $kind, " [{}], {};"), in(reg64) global(address), in($reg) value, options(nostack));
                 }
             }
         }
@@ -89,9 +90,8 @@ macro_rules! store {
 }
 
 store! {
-    store32, u32, reg32, "st.relaxed", "u32";
-    store64, u64, reg64, "st.relaxed", "u64";
-    store64_release, u64, reg64, "st.release", "u64";
+    store32, u32, reg32, "u32";
+    store64, u64, reg64, "u64";
 }
 
 /// See [`Memory::WORDS`](crate::Memory::WORDS).
