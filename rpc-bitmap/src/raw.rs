@@ -143,4 +143,51 @@ impl<S: Scope> Memory for Raw<S> {
             unsafe { to.add(i).write_volatile(*word) };
         }
     }
+
+    #[inline(always)]
+    fn load32_each<const N: usize>(&self, offset: usize, stride: usize) -> [u32; N] {
+        let first = self.at::<u32>(offset, 1);
+        let inside = stride <= self.size / N.max(1) && offset <= self.size - stride * N;
+        if !inside || !stride.is_multiple_of(4) {
+            target::out_of_bounds(offset, stride.saturating_mul(N), self.size);
+        }
+        core::array::from_fn(|i| {
+            // SAFETY: `N` strides from the aligned `first` on lie in the region, as was just
+            // checked, and each is a whole number of words; the rest as in `forward`.
+            unsafe { target::load32::<S>(first.byte_add(i * stride)) }
+        })
+    }
+
+    #[inline(always)]
+    fn load128_each(&self, offset: usize, mut mask: u64, mut f: impl FnMut(u32, [u64; 2])) {
+        let count = (u64::BITS - mask.leading_zeros()) as usize;
+        let first = self.at::<[u64; 2]>(offset, count);
+        while mask != 0 {
+            let bit = mask.trailing_zeros();
+            // SAFETY: `at` checked the range up to the highest bit; the rest as in `forward`.
+            f(bit, unsafe {
+                target::load128::<S>(first.add(bit as usize))
+            });
+            mask &= mask - 1;
+        }
+    }
+
+    #[inline(always)]
+    fn store128_each(&self, offset: usize, mut mask: u64, mut f: impl FnMut(u32) -> [u64; 2]) {
+        let count = (u64::BITS - mask.leading_zeros()) as usize;
+        let first = self.at::<[u64; 2]>(offset, count);
+        while mask != 0 {
+            let bit = mask.trailing_zeros();
+            let value = f(bit);
+            // SAFETY: as in `load128_each`.
+            unsafe { target::store128::<S>(first.add(bit as usize), value) };
+            mask &= mask - 1;
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, offset: usize, write: bool) {
+        // An address only: it may lie anywhere.
+        target::prefetch(self.base.wrapping_add(offset), write);
+    }
 }

@@ -1,6 +1,7 @@
 //! How a layout carries a port.
 
 use rpc_bitmap::{Memory, System};
+use rpc_types::packet::MAX_LANES;
 use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
 
 mod compact;
@@ -11,6 +12,9 @@ pub use line::{Line, LineOf};
 
 /// Most bytes of a message that travel in a word with their flag.
 pub const WORD_BYTES: usize = 8;
+
+/// A word for each lane that a warp can have.
+pub type Words = [u64; MAX_LANES as usize];
 
 /// What the client hands over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +57,14 @@ pub struct Header {
     pub any_bytes: bool,
     /// The client looks at each lane's word.
     pub by_lane: bool,
+}
+
+impl Header {
+    /// There is a message, in the lanes' words.
+    #[inline(always)]
+    pub const fn in_words(&self) -> bool {
+        self.any_bytes && !self.in_packets
+    }
 }
 
 /// A reply as the client finds it.
@@ -120,6 +132,41 @@ pub trait Transport: Clone {
     /// their way.
     fn header(&self, port: u32, answered: u32) -> Option<Header>;
 
+    /// Server: whether any of the `N` ports from `first` on has another request than the one of the
+    /// number in `answered`. Made to cost little where none has.
+    #[inline(always)]
+    fn poll_any<const N: usize>(&self, first: u32, answered: &[u32; N]) -> bool {
+        let has = |(i, answered): (usize, &u32)| self.poll_request(first + i as u32, *answered);
+        answered.iter().enumerate().any(has)
+    }
+
+    /// Server: the ports from `first` on will be polled soon. A hint.
+    #[inline(always)]
+    fn prefetch_flags(&self, first: u32, count: u32) {
+        let _ = (first, count);
+    }
+
+    /// Server: `port`, which has a request, will be opened soon and answered. A hint.
+    #[inline(always)]
+    fn prefetch_request(&self, port: u32) {
+        let _ = port;
+    }
+
+    /// Server: as [`header`](Self::header), and if the message is in words, all lanes' messages.
+    #[inline(always)]
+    fn take_request(&self, port: u32, answered: u32, words: &mut Words) -> Option<Header> {
+        let _ = words;
+        self.header(port, answered)
+    }
+
+    /// Server: answers all lanes of a request, as [`put_reply_word`](Self::put_reply_word) does one.
+    #[inline(always)]
+    fn put_reply_words(&self, port: u32, header: &Header, bytes: usize, words: &Words) {
+        for lane in lanes(header.mask) {
+            self.put_reply_word(port, lane, header.sequence, bytes, words[lane as usize]);
+        }
+    }
+
     /// Server: a lane's message of a request that is in words.
     fn take_word(&self, port: u32, lane: u32) -> u64;
 
@@ -152,6 +199,13 @@ pub trait Transport: Clone {
         // that wakes looks at the ports for a while.
         let word = (port % rpc_types::layout::SUMMARY_PORTS) << 26 | sequence & ((1 << 26) - 1);
         self.shared().store32(self.geometry().summary(port), word);
+    }
+
+    /// Server: what was left in summary word `index`.
+    #[inline(always)]
+    fn announced(&self, index: u32) -> u32 {
+        let port = index * rpc_types::layout::SUMMARY_PORTS;
+        self.shared().load32(self.geometry().summary(port))
     }
 
     /// Whether the host has told the device to end.

@@ -1,10 +1,10 @@
 //! Words of 16 bytes that carry their flag with them; packets for what is longer.
 
 use rpc_bitmap::{Memory, System, words_here};
-use rpc_types::layout::{reply, request};
+use rpc_types::layout::{LINE, WORD, reply, request};
 use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
 
-use super::{Header, Reply, Request, Transport, lanes, words};
+use super::{Header, Reply, Request, Transport, Words, lanes, words};
 
 /// The layout `Line`. Shared words are only loaded and stored, so it works where the link has no
 /// atomic read-modify-writes.
@@ -50,6 +50,29 @@ impl<M: Memory<Scope = System>, const WORDS: bool> LineOf<M, WORDS> {
         // side answers.
         lanes(mask)
             .all(|lane| self.shared.load32(self.geometry.request_word(port, lane)) == sequence)
+    }
+
+    /// What the header word says.
+    #[inline(always)]
+    fn read_header(&self, port: u32) -> Header {
+        let block = self.geometry.request(port);
+        // Number, opcode and mask in one access (A8), or acquired after the number.
+        let [flag, mask] = self.shared.load128(block);
+        let (sequence, meta) = (flag as u32, (flag >> 32) as u32);
+        let has = |bit| meta & bit != 0;
+        Header {
+            opcode: if has(request::LONG_OPCODE) {
+                Opcode(self.shared.load32(block + request::OPCODE))
+            } else {
+                Opcode::from_compact(request::opcode(meta))
+            },
+            mask: mask & (u64::MAX >> (64 - self.geometry.lanes)),
+            sequence,
+            opened: has(request::OPENING).then_some(sequence),
+            in_packets: has(request::IN_PACKETS),
+            any_bytes: request::bytes(meta) > 0,
+            by_lane: has(request::BY_LANE),
+        }
     }
 }
 
@@ -170,26 +193,78 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
 
     #[inline(always)]
     fn header(&self, port: u32, _: u32) -> Option<Header> {
+        let header = self.read_header(port);
+        let here = !header.in_words() || self.lanes_are_here(port, header.mask, header.sequence);
+        here.then_some(header)
+    }
+
+    #[inline(always)]
+    fn take_request(&self, port: u32, _: u32, words: &mut Words) -> Option<Header> {
+        let header = self.read_header(port);
+        if !header.in_words() {
+            return Some(header);
+        }
+        // One access (A8) each: a word with this number came with it.
+        let mut others = 0;
+        let first = self.geometry.request_word(port, 0);
+        self.shared
+            .load128_each(first, header.mask, |lane, [flag, word]| {
+                others |= flag as u32 ^ header.sequence;
+                words[lane as usize & 63] = word;
+            });
+        (others == 0).then_some(header)
+    }
+
+    #[inline(always)]
+    fn poll_any<const N: usize>(&self, first: u32, answered: &[u32; N]) -> bool {
+        let stride = self.geometry.request_stride();
+        let flags: [u32; N] = self
+            .shared
+            .load32_each(self.geometry.request(first), stride);
+        let mut others = 0;
+        for (flag, answered) in flags.iter().zip(answered) {
+            others |= flag ^ answered;
+        }
+        others != 0
+    }
+
+    #[inline(always)]
+    fn prefetch_flags(&self, first: u32, count: u32) {
+        let stride = self.geometry.request_stride();
+        let mut place = self.geometry.request(first);
+        for _ in 0..count {
+            self.shared.prefetch(place, false);
+            place += stride;
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch_request(&self, port: u32) {
+        // A look at the mask, where the flag is, saves fetching what nobody writes.
         let block = self.geometry.request(port);
-        // Number, opcode and mask in one access (A8), or acquired after the number.
-        let [flag, mask] = self.shared.load128(block);
-        let (sequence, meta) = (flag as u32, (flag >> 32) as u32);
-        let has = |bit| meta & bit != 0;
-        let header = Header {
-            opcode: if has(request::LONG_OPCODE) {
-                Opcode(self.shared.load32(block + request::OPCODE))
-            } else {
-                Opcode::from_compact(request::opcode(meta))
-            },
-            mask: mask & (u64::MAX >> (64 - self.geometry.lanes)),
-            sequence,
-            opened: has(request::OPENING).then_some(sequence),
-            in_packets: has(request::IN_PACKETS),
-            any_bytes: request::bytes(meta) > 0,
-            by_lane: has(request::BY_LANE),
-        };
-        let in_words = header.any_bytes && !header.in_packets;
-        (!in_words || self.lanes_are_here(port, header.mask, sequence)).then_some(header)
+        let mask = self.shared.load64(block + 8) & (u64::MAX >> (64 - self.geometry.lanes));
+        let lanes = (u64::BITS - mask.leading_zeros()) as usize;
+        let mut place = LINE;
+        while place < request::LANES + lanes * WORD {
+            self.shared.prefetch(block + place, false);
+            place += LINE;
+        }
+        let reply = self.geometry.reply_word(port, 0);
+        let mut place = 0;
+        while place < lanes * WORD {
+            self.shared.prefetch(reply + place, true);
+            place += LINE;
+        }
+    }
+
+    #[inline(always)]
+    fn put_reply_words(&self, port: u32, header: &Header, bytes: usize, words: &Words) {
+        let meta = reply::meta(Status::SUCCESS.0, 0, bytes);
+        let flag = pack(header.sequence, meta);
+        // Relaxed: as in `put_reply_word`.
+        let first = self.geometry.reply_word(port, 0);
+        self.shared
+            .store128_each(first, header.mask, |lane| [flag, words[lane as usize & 63]]);
     }
 
     #[inline(always)]
