@@ -153,7 +153,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
     }
 
     /// Looks over the ports in use, and some of the others.
-    fn pass(&mut self) -> bool {
+    pub(crate) fn pass(&mut self) -> bool {
         let mut busy = false;
         for group in 0..self.high {
             self.server.prefetch(self.global(group + 1));
