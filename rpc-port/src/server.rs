@@ -26,8 +26,9 @@ const LOCKS: usize = GROUP as usize * 4;
 /// The host's side: opens ports that have a request, receives first. One thread stands for all
 /// lanes of a port.
 #[derive(Clone, Debug)]
-pub struct Server<T, L> {
+pub struct Server<T: Transport, L> {
     transport: T,
+    places: T::Places,
     memory: L,
 }
 
@@ -50,7 +51,11 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
     /// The server over a layout, with memory of its own for what it knows of each port: at least
     /// [`memory_size`](Self::memory_size) zero bytes.
     pub fn new(transport: T, memory: L) -> Self {
-        Self { transport, memory }
+        Self {
+            places: transport.places(),
+            transport,
+            memory,
+        }
     }
 
     /// The number of the last request that was answered on `port`. Relaxed: written by the port's
@@ -166,12 +171,9 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
         // Acquire: pairs with `unlock` of the last holder, who has written what comes next.
         self.memory.acquire_fence();
         let answered = self.answered(port);
-        if !self.transport.poll_request(port, answered) {
-            return None;
-        }
-        // Acquire: pairs with the client's `publish_request`.
-        self.transport.acquire();
-        let header = self.transport.take_request(port, answered, words)?;
+        let header = self
+            .transport
+            .take_request(&self.places, port, answered, words)?;
         self.memory.store32(lock(port), 1);
         Some(DynamicPort::open(self, ServerSlot::new(port, header)))
     }
@@ -186,11 +188,9 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
             let answered = self
                 .memory
                 .load32_each::<{ GROUP as usize }>(answered(first), 4);
-            if !self.transport.poll_any(first, &answered) {
-                return 0;
-            }
+            return self.transport.poll_each(&self.places, first, &answered);
         }
-        let count = ports.saturating_sub(first).min(GROUP);
+        let count = ports.saturating_sub(first);
         let waiting = |i| u32::from(self.is_waiting(first + i)) << i;
         (0..count).map(waiting).sum()
     }
@@ -198,13 +198,14 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
     /// Group `group` will be looked at soon. A hint.
     #[inline(always)]
     pub fn prefetch(&self, group: u32) {
-        self.transport.prefetch_flags(group * GROUP, GROUP);
+        self.transport
+            .prefetch_flags(&self.places, group * GROUP, GROUP);
     }
 
     /// `port`, which has a request, will be opened soon. A hint.
     #[inline(always)]
     pub fn prefetch_request(&self, port: u32) {
-        self.transport.prefetch_request(port);
+        self.transport.prefetch_request(&self.places, port);
     }
 
     /// Answers a short message in each lane's word, or in packets if the client does not look there.
@@ -215,7 +216,7 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
             // Release: as in `send`.
             self.transport.shared().release_fence();
             self.transport
-                .put_reply_words(slot.port, &slot.header, bytes, words);
+                .put_reply_words(&self.places, slot.port, &slot.header, bytes, words);
             slot.filled = false;
             return;
         }

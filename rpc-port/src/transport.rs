@@ -8,7 +8,7 @@ mod compact;
 mod line;
 
 pub use compact::Compact;
-pub use line::{Line, LineOf};
+pub use line::{Line, LineOf, Places};
 
 /// Most bytes of a message that travel in a word with their flag.
 pub const WORD_BYTES: usize = 8;
@@ -97,8 +97,14 @@ pub trait Transport: Clone {
     /// Whether a lane of a stream may use the packets of idle lanes.
     const SPREADS: bool;
 
+    /// Where a server finds things, worked out once.
+    type Places: Copy + core::fmt::Debug + Send + Sync + 'static;
+
     /// The layout over a shared region of [`Geometry::shared_size`] bytes.
     fn new(shared: Self::Shared, geometry: Geometry) -> Self;
+
+    /// Server: where things are, to be given to the methods that ask for it.
+    fn places(&self) -> Self::Places;
 
     /// The geometry.
     fn geometry(&self) -> &Geometry;
@@ -132,36 +138,62 @@ pub trait Transport: Clone {
     /// their way.
     fn header(&self, port: u32, answered: u32) -> Option<Header>;
 
-    /// Server: whether any of the `N` ports from `first` on has another request than the one of the
-    /// number in `answered`. Made to cost little where none has.
+    /// Server: which of the `N` ports from `first` on have another request than the one of the number
+    /// in `answered`, a bit each. Made to cost little where none has.
     #[inline(always)]
-    fn poll_any<const N: usize>(&self, first: u32, answered: &[u32; N]) -> bool {
-        let has = |(i, answered): (usize, &u32)| self.poll_request(first + i as u32, *answered);
-        answered.iter().enumerate().any(has)
+    fn poll_each<const N: usize>(
+        &self,
+        places: &Self::Places,
+        first: u32,
+        answered: &[u32; N],
+    ) -> u32 {
+        let _ = places;
+        let has =
+            |(i, answered): (u32, &u32)| u32::from(self.poll_request(first + i, *answered)) << i;
+        (0..).zip(answered).map(has).sum()
     }
 
     /// Server: the ports from `first` on will be polled soon. A hint.
     #[inline(always)]
-    fn prefetch_flags(&self, first: u32, count: u32) {
-        let _ = (first, count);
+    fn prefetch_flags(&self, places: &Self::Places, first: u32, count: u32) {
+        let _ = (places, first, count);
     }
 
     /// Server: `port`, which has a request, will be opened soon and answered. A hint.
     #[inline(always)]
-    fn prefetch_request(&self, port: u32) {
-        let _ = port;
+    fn prefetch_request(&self, places: &Self::Places, port: u32) {
+        let _ = (places, port);
     }
 
-    /// Server: as [`header`](Self::header), and if the message is in words, all lanes' messages.
+    /// Server: polls, acquires and reads a request's header, and all lanes' messages if they are in
+    /// words. `None` if there is no request but that of number `answered`, or not all of it.
     #[inline(always)]
-    fn take_request(&self, port: u32, answered: u32, words: &mut Words) -> Option<Header> {
-        let _ = words;
+    fn take_request(
+        &self,
+        places: &Self::Places,
+        port: u32,
+        answered: u32,
+        words: &mut Words,
+    ) -> Option<Header> {
+        let _ = (places, words);
+        if !self.poll_request(port, answered) {
+            return None;
+        }
+        self.acquire();
         self.header(port, answered)
     }
 
     /// Server: answers all lanes of a request, as [`put_reply_word`](Self::put_reply_word) does one.
     #[inline(always)]
-    fn put_reply_words(&self, port: u32, header: &Header, bytes: usize, words: &Words) {
+    fn put_reply_words(
+        &self,
+        places: &Self::Places,
+        port: u32,
+        header: &Header,
+        bytes: usize,
+        words: &Words,
+    ) {
+        let _ = places;
         for lane in lanes(header.mask) {
             self.put_reply_word(port, lane, header.sequence, bytes, words[lane as usize]);
         }

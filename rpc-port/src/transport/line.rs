@@ -25,6 +25,29 @@ pub struct LineOf<M, const WORDS: bool> {
 /// The layout `Line`, with words where the machine has them.
 pub type Line<M> = LineOf<M, true>;
 
+/// Where a server finds the blocks of each port.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    requests: usize,
+    request_stride: usize,
+    replies: usize,
+    reply_stride: usize,
+    /// All lanes that there are.
+    lanes: u64,
+}
+
+impl Places {
+    #[inline(always)]
+    const fn request(&self, port: u32) -> usize {
+        self.requests + port as usize * self.request_stride
+    }
+
+    #[inline(always)]
+    const fn reply(&self, port: u32) -> usize {
+        self.replies + port as usize * self.reply_stride
+    }
+}
+
 /// Both halves of a word's first 8 bytes.
 #[inline(always)]
 const fn pack(sequence: u32, meta: u32) -> u64 {
@@ -54,8 +77,7 @@ impl<M: Memory<Scope = System>, const WORDS: bool> LineOf<M, WORDS> {
 
     /// What the header word says.
     #[inline(always)]
-    fn read_header(&self, port: u32) -> Header {
-        let block = self.geometry.request(port);
+    fn read_header(&self, block: usize) -> Header {
         // Number, opcode and mask in one access (A8), or acquired after the number.
         let [flag, mask] = self.shared.load128(block);
         let (sequence, meta) = (flag as u32, (flag >> 32) as u32);
@@ -81,6 +103,18 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
     const KIND: LayoutKind = LayoutKind::Line;
     const OPCODE_IN_PACKETS: bool = false;
     const SPREADS: bool = true;
+
+    type Places = Places;
+
+    fn places(&self) -> Places {
+        Places {
+            requests: self.geometry.request(0),
+            request_stride: self.geometry.request_stride(),
+            replies: self.geometry.reply_word(0, 0),
+            reply_stride: self.geometry.reply_stride(),
+            lanes: u64::MAX >> (64 - self.geometry.lanes),
+        }
+    }
 
     fn new(shared: M, geometry: Geometry) -> Self {
         let words = WORDS && M::WORDS && words_here();
@@ -193,22 +227,40 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
 
     #[inline(always)]
     fn header(&self, port: u32, _: u32) -> Option<Header> {
-        let header = self.read_header(port);
+        let header = self.read_header(self.geometry.request(port));
         let here = !header.in_words() || self.lanes_are_here(port, header.mask, header.sequence);
         here.then_some(header)
     }
 
     #[inline(always)]
-    fn take_request(&self, port: u32, _: u32, words: &mut Words) -> Option<Header> {
-        let header = self.read_header(port);
+    fn take_request(
+        &self,
+        places: &Places,
+        port: u32,
+        answered: u32,
+        words: &mut Words,
+    ) -> Option<Header> {
+        let block = places.request(port);
+        if !self.by_lane() {
+            if self.shared.load32(block) == answered {
+                return None;
+            }
+            // The header is not one access here: it is read after its number.
+            self.acquire();
+        }
+        let header = self.read_header(block);
+        if header.sequence == answered {
+            return None;
+        }
+        // Acquire: pairs with the client's `publish_request`.
+        self.acquire();
         if !header.in_words() {
             return Some(header);
         }
         // One access (A8) each: a word with this number came with it.
         let mut others = 0;
-        let first = self.geometry.request_word(port, 0);
         self.shared
-            .load128_each(first, header.mask, |lane, [flag, word]| {
+            .load128_each(block + request::LANES, header.mask, |lane, [flag, word]| {
                 others |= flag as u32 ^ header.sequence;
                 words[lane as usize & 63] = word;
             });
@@ -216,40 +268,39 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
     }
 
     #[inline(always)]
-    fn poll_any<const N: usize>(&self, first: u32, answered: &[u32; N]) -> bool {
-        let stride = self.geometry.request_stride();
+    fn poll_each<const N: usize>(&self, places: &Places, first: u32, answered: &[u32; N]) -> u32 {
         let flags: [u32; N] = self
             .shared
-            .load32_each(self.geometry.request(first), stride);
-        let mut others = 0;
-        for (flag, answered) in flags.iter().zip(answered) {
-            others |= flag ^ answered;
+            .load32_each(places.request(first), places.request_stride);
+        // One branch for most groups.
+        if flags == *answered {
+            return 0;
         }
-        others != 0
+        let has = |(i, answered): (usize, &u32)| u32::from(flags[i] != *answered) << i;
+        answered.iter().enumerate().map(has).sum()
     }
 
     #[inline(always)]
-    fn prefetch_flags(&self, first: u32, count: u32) {
-        let stride = self.geometry.request_stride();
-        let mut place = self.geometry.request(first);
+    fn prefetch_flags(&self, places: &Places, first: u32, count: u32) {
+        let mut place = places.request(first);
         for _ in 0..count {
             self.shared.prefetch(place, false);
-            place += stride;
+            place += places.request_stride;
         }
     }
 
     #[inline(always)]
-    fn prefetch_request(&self, port: u32) {
+    fn prefetch_request(&self, places: &Places, port: u32) {
         // A look at the mask, where the flag is, saves fetching what nobody writes.
-        let block = self.geometry.request(port);
-        let mask = self.shared.load64(block + 8) & (u64::MAX >> (64 - self.geometry.lanes));
+        let block = places.request(port);
+        let mask = self.shared.load64(block + 8) & places.lanes;
         let lanes = (u64::BITS - mask.leading_zeros()) as usize;
         let mut place = LINE;
         while place < request::LANES + lanes * WORD {
             self.shared.prefetch(block + place, false);
             place += LINE;
         }
-        let reply = self.geometry.reply_word(port, 0);
+        let reply = places.reply(port);
         let mut place = 0;
         while place < lanes * WORD {
             self.shared.prefetch(reply + place, true);
@@ -258,13 +309,21 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
     }
 
     #[inline(always)]
-    fn put_reply_words(&self, port: u32, header: &Header, bytes: usize, words: &Words) {
+    fn put_reply_words(
+        &self,
+        places: &Places,
+        port: u32,
+        header: &Header,
+        bytes: usize,
+        words: &Words,
+    ) {
         let meta = reply::meta(Status::SUCCESS.0, 0, bytes);
         let flag = pack(header.sequence, meta);
         // Relaxed: as in `put_reply_word`.
-        let first = self.geometry.reply_word(port, 0);
         self.shared
-            .store128_each(first, header.mask, |lane| [flag, words[lane as usize & 63]]);
+            .store128_each(places.reply(port), header.mask, |lane| {
+                [flag, words[lane as usize & 63]]
+            });
     }
 
     #[inline(always)]
