@@ -117,7 +117,7 @@ impl<S: Scope> Memory for Heap<S> {
     }
 
     #[inline(always)]
-    fn load32_each<const N: usize>(&self, offset: usize, stride: usize) -> [u32; N] {
+    fn load32_each<const N: usize>(&self, offset: usize, stride: u16) -> [u32; N] {
         self.raw().load32_each(offset, stride)
     }
 

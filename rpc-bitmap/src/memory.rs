@@ -67,8 +67,8 @@ pub trait Memory: Clone {
     /// Reads `N` words that lie `stride` bytes apart. One check for all of them, so the bytes of
     /// `N` strides are to lie in the region.
     #[inline(always)]
-    fn load32_each<const N: usize>(&self, offset: usize, stride: usize) -> [u32; N] {
-        core::array::from_fn(|i| self.load32(offset + i * stride))
+    fn load32_each<const N: usize>(&self, offset: usize, stride: u16) -> [u32; N] {
+        core::array::from_fn(|i| self.load32(offset + i * stride as usize))
     }
 
     /// As [`load128`](Self::load128), for each bit of `mask`: `f` gets the bit's number and the 16

@@ -145,16 +145,18 @@ impl<S: Scope> Memory for Raw<S> {
     }
 
     #[inline(always)]
-    fn load32_each<const N: usize>(&self, offset: usize, stride: usize) -> [u32; N] {
-        let first = self.at::<u32>(offset, 1);
-        let inside = stride <= self.size / N.max(1) && offset <= self.size - stride * N;
-        if !inside || !stride.is_multiple_of(4) {
-            target::out_of_bounds(offset, stride.saturating_mul(N), self.size);
+    fn load32_each<const N: usize>(&self, offset: usize, stride: u16) -> [u32; N] {
+        const { assert!(N < 1 << 15, "strides that do not overflow") };
+        let stride = stride as usize;
+        let bytes = stride * N;
+        let inside = bytes <= self.size && offset <= self.size - bytes;
+        if !inside || !(offset | stride).is_multiple_of(4) {
+            target::out_of_bounds(offset, bytes, self.size);
         }
         core::array::from_fn(|i| {
-            // SAFETY: `N` strides from the aligned `first` on lie in the region, as was just
-            // checked, and each is a whole number of words; the rest as in `forward`.
-            unsafe { target::load32::<S>(first.byte_add(i * stride)) }
+            // SAFETY: `N` strides from `offset` on lie in the region, as was just checked, and all
+            // are whole numbers of words from its start; the rest as in `forward`.
+            unsafe { target::load32::<S>(self.base.add(offset + i * stride).cast()) }
         })
     }
 

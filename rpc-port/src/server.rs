@@ -29,6 +29,8 @@ const LOCKS: usize = GROUP as usize * 4;
 pub struct Server<T: Transport, L> {
     transport: T,
     places: T::Places,
+    /// Groups of which no port is missing.
+    whole_groups: u32,
     memory: L,
 }
 
@@ -53,6 +55,7 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
     pub fn new(transport: T, memory: L) -> Self {
         Self {
             places: transport.places(),
+            whole_groups: transport.geometry().total_ports() / GROUP,
             transport,
             memory,
         }
@@ -183,16 +186,20 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
     #[inline(always)]
     pub fn waiting(&self, group: u32) -> u32 {
         let first = group * GROUP;
-        let ports = self.transport.geometry().total_ports();
-        if first + GROUP <= ports {
+        if group < self.whole_groups {
             let answered = self
                 .memory
-                .load32_each::<{ GROUP as usize }>(answered(first), 4);
+                .load32_each::<{ GROUP as usize }>(group as usize * GROUP_STRIDE, 4);
             return self.transport.poll_each(&self.places, first, &answered);
         }
-        let count = ports.saturating_sub(first);
-        let waiting = |i| u32::from(self.is_waiting(first + i)) << i;
-        (0..count).map(waiting).sum()
+        self.waiting_in_part(first)
+    }
+
+    #[cold]
+    fn waiting_in_part(&self, first: u32) -> u32 {
+        let ports = first..self.transport.geometry().total_ports();
+        let waiting = |port| u32::from(self.is_waiting(port)) << (port - first);
+        ports.map(waiting).sum()
     }
 
     /// Group `group` will be looked at soon. A hint.

@@ -156,7 +156,6 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
     pub(crate) fn pass(&mut self) -> bool {
         let mut busy = false;
         for group in 0..self.high {
-            self.server.prefetch(self.global(group + 1));
             busy |= self.visit(group);
         }
         let high = self.high;
@@ -204,6 +203,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
     fn visit_waiting(&mut self, group: u32, waiting: u32) -> bool {
         let first = self.global(group) * GROUP;
         let ports = || lanes(waiting.into());
+        self.server.prefetch(self.global(group + 1));
         for i in ports() {
             self.server.prefetch_request(first + i);
         }
