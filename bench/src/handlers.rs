@@ -6,8 +6,7 @@ use bench_calls::{Discard, PACKETS, Sample, pattern};
 use rpc_port::StreamProcedure;
 use rpc_port::procedure::Empty;
 use rpc_server::{Conversation, Failure, Flow, Piece, Table};
-use rpc_types::Packet;
-use rpc_types::packet::{MAX_LANES, PACKET_SIZE};
+use rpc_types::packet::MAX_LANES;
 
 /// Numbers that the device has reported.
 #[derive(Clone, Debug, Default)]
@@ -33,19 +32,9 @@ pub(crate) fn install(table: &mut Table, samples: Samples) {
         samples.push(value);
         Ok(Empty)
     });
-    table.conversation(PACKETS, "bench_packets", packets);
+    // The packet goes back as it came.
+    table.packets(PACKETS, "bench_packets", |_, _| Ok(()));
     table.conversation(Discard::OPCODE, Discard::NAME, discard);
-}
-
-async fn packets(mut conversation: Conversation) -> Result<Flow, Failure> {
-    let mut packets = [Packet::ZERO; MAX_LANES as usize];
-    conversation
-        .recv_with(PACKET_SIZE, |lane, packet| packets[lane as usize] = *packet)
-        .await?;
-    conversation
-        .send_with(PACKET_SIZE, |lane, packet| *packet = packets[lane as usize])
-        .await?;
-    Ok(Flow::Continue)
 }
 
 async fn discard(mut conversation: Conversation) -> Result<Flow, Failure> {

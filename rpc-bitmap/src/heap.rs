@@ -115,4 +115,24 @@ impl<S: Scope> Memory for Heap<S> {
         read(offset: usize, into: &mut [u64]);
         write(offset: usize, from: &[u64]);
     }
+
+    #[inline(always)]
+    fn load32_each<const N: usize>(&self, offset: usize, stride: u16) -> [u32; N] {
+        self.raw().load32_each(offset, stride)
+    }
+
+    #[inline(always)]
+    fn load128_each(&self, offset: usize, mask: u64, f: impl FnMut(u32, [u64; 2])) {
+        self.raw().load128_each(offset, mask, f);
+    }
+
+    #[inline(always)]
+    fn store128_each(&self, offset: usize, mask: u64, f: impl FnMut(u32) -> [u64; 2]) {
+        self.raw().store128_each(offset, mask, f);
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, offset: usize, write: bool) {
+        self.raw().prefetch(offset, write);
+    }
 }

@@ -64,4 +64,40 @@ pub trait Memory: Clone {
     fn read(&self, offset: usize, into: &mut [u64]);
     /// Copies plain data in; the same holds for whoever reads it meanwhile.
     fn write(&self, offset: usize, from: &[u64]);
+
+    /// Reads `N` words that lie `stride` bytes apart. One check for all of them, so the bytes of
+    /// `N` strides are to lie in the region.
+    #[inline(always)]
+    fn load32_each<const N: usize>(&self, offset: usize, stride: u16) -> [u32; N] {
+        core::array::from_fn(|i| self.load32(offset + i * stride as usize))
+    }
+
+    /// As [`load128`](Self::load128), for each bit of `mask`: `f` gets the bit's number and the 16
+    /// bytes at so many times 16 from `offset`, lowest first.
+    #[inline(always)]
+    fn load128_each(&self, offset: usize, mut mask: u64, mut f: impl FnMut(u32, [u64; 2])) {
+        while mask != 0 {
+            let bit = mask.trailing_zeros();
+            f(bit, self.load128(offset + bit as usize * 16));
+            mask &= mask - 1;
+        }
+    }
+
+    /// As [`store128`](Self::store128), what `f` says for each bit of `mask`, placed as by
+    /// [`load128_each`](Self::load128_each).
+    #[inline(always)]
+    fn store128_each(&self, offset: usize, mut mask: u64, mut f: impl FnMut(u32) -> [u64; 2]) {
+        while mask != 0 {
+            let bit = mask.trailing_zeros();
+            self.store128(offset + bit as usize * 16, f(bit));
+            mask &= mask - 1;
+        }
+    }
+
+    /// The line at `offset` will be read soon, or written if `write`: a hint, for places outside the
+    /// region too.
+    #[inline(always)]
+    fn prefetch(&self, offset: usize, write: bool) {
+        let _ = (offset, write);
+    }
 }

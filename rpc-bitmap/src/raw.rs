@@ -148,4 +148,53 @@ impl<S: Scope> Memory for Raw<S> {
             unsafe { to.add(i).write_volatile(*word) };
         }
     }
+
+    #[inline(always)]
+    fn load32_each<const N: usize>(&self, offset: usize, stride: u16) -> [u32; N] {
+        const { assert!(N < 1 << 15, "strides that do not overflow") };
+        let stride = stride as usize;
+        let bytes = stride * N;
+        let inside = bytes <= self.size && offset <= self.size - bytes;
+        if !inside || !(offset | stride).is_multiple_of(4) {
+            target::out_of_bounds(offset, bytes, self.size);
+        }
+        core::array::from_fn(|i| {
+            // SAFETY: `N` strides from `offset` on lie in the region, as was just checked, and all
+            // are whole numbers of words from its start; the rest as in `forward`.
+            unsafe { target::load32::<S>(self.base.add(offset + i * stride).cast()) }
+        })
+    }
+
+    #[inline(always)]
+    fn load128_each(&self, offset: usize, mut mask: u64, mut f: impl FnMut(u32, [u64; 2])) {
+        let count = (u64::BITS - mask.leading_zeros()) as usize;
+        let first = self.at::<[u64; 2]>(offset, count);
+        while mask != 0 {
+            let bit = mask.trailing_zeros();
+            // SAFETY: `at` checked the range up to the highest bit; the rest as in `forward`.
+            f(bit, unsafe {
+                target::load128::<S>(first.add(bit as usize))
+            });
+            mask &= mask - 1;
+        }
+    }
+
+    #[inline(always)]
+    fn store128_each(&self, offset: usize, mut mask: u64, mut f: impl FnMut(u32) -> [u64; 2]) {
+        let count = (u64::BITS - mask.leading_zeros()) as usize;
+        let first = self.at::<[u64; 2]>(offset, count);
+        while mask != 0 {
+            let bit = mask.trailing_zeros();
+            let value = f(bit);
+            // SAFETY: as in `load128_each`.
+            unsafe { target::store128::<S>(first.add(bit as usize), value) };
+            mask &= mask - 1;
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, offset: usize, write: bool) {
+        // An address only: it may lie anywhere.
+        target::prefetch(self.base.wrapping_add(offset), write);
+    }
 }

@@ -14,9 +14,9 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::port::Held;
 use crate::process::Process;
-use crate::server::ServerSlot;
+use crate::server::{Server, ServerSlot};
 use crate::stream::{Cursor, Lengths, Sink};
-use crate::transport::Transport;
+use crate::transport::{Transport, Words};
 use crate::warp::Warp;
 
 /// An open port whose state is known at run time.
@@ -546,6 +546,66 @@ impl<P: Process<Slot = ServerSlot>> DynamicPort<P> {
                 Ok(())
             }
             Err(_) => Ok(()),
+        }
+    }
+}
+
+/// A call that is answered at once, on a port that was just opened.
+impl<T: Transport, L: Memory<Scope = Device>> DynamicPort<&Server<T, L>> {
+    /// Whether each lane's message is a word, which
+    /// [`try_open_alone`](Server::try_open_alone) has taken.
+    #[inline(always)]
+    pub fn has_words(&self) -> bool {
+        self.held.slot.has_words()
+    }
+
+    /// Answers each lane with the first `bytes` bytes, at most 8, of its word.
+    #[inline(always)]
+    pub fn answer_words(&mut self, bytes: usize, words: &Words) {
+        debug_assert!(self.held.owned, "the other side owns the packets");
+        self.held
+            .process
+            .answer_words(&mut self.held.slot, bytes, words);
+        self.sent();
+    }
+
+    /// Answers each lane with what `f` makes of its packet, of which `received` bytes have come and
+    /// `sent` will go back. If `f` refuses a lane, nothing is answered, the port is still owned, and
+    /// this gives `false`. `words` is room to work in.
+    #[inline(always)]
+    pub fn answer_packets(
+        &mut self,
+        received: usize,
+        sent: usize,
+        words: &mut Words,
+        f: impl FnMut(u32, &mut Packet) -> bool,
+    ) -> bool {
+        debug_assert!(self.held.owned, "the other side owns the packets");
+        let Held { process, slot, .. } = &mut self.held;
+        let answered = process.answer_packets(slot, received, sent, words, f);
+        if answered {
+            self.sent();
+        }
+        answered
+    }
+
+    /// The same port, which keeps the server alive.
+    #[cfg(feature = "std")]
+    pub fn shared(
+        self,
+        server: &std::sync::Arc<Server<T, L>>,
+    ) -> DynamicPort<std::sync::Arc<Server<T, L>>> {
+        // Not closed: it goes on as the other one.
+        let port = ManuallyDrop::new(self);
+        DynamicPort {
+            held: Held {
+                process: std::sync::Arc::clone(server),
+                slot: port.held.slot.clone(),
+                owned: port.held.owned,
+            },
+            fresh: port.fresh,
+            begun: port.begun,
+            error: port.error,
         }
     }
 }

@@ -3,28 +3,39 @@
 //! Nothing that the device writes is trusted: it is read once into local variables, lanes that do
 //! not exist are masked off, and whatever else it holds can only make an exchange fail.
 
-use rpc_bitmap::{Bitmap, Device, Memory};
+use rpc_bitmap::{Device, Memory};
 use rpc_types::{Opcode, Packet, Status};
 
 use crate::client::{POLLS_PER_STOP, spread};
+use crate::dynamic::DynamicPort;
 use crate::error::Error;
 use crate::port::Opened;
 use crate::process::Process;
 use crate::stream::AllLengths;
-use crate::transport::{Header, Transport, WORD_BYTES, lanes};
+use crate::transport::{Header, Transport, WORD_BYTES, Words, lanes};
 use crate::warp::host_pause;
+
+/// Ports that are looked at together: what a server knows of them lies on a line of its own, so that
+/// threads that serve different groups write nothing in common.
+pub const GROUP: u32 = 4;
+/// Bytes between what is known of two groups: processors fetch two lines at a time.
+const GROUP_STRIDE: usize = 128;
+/// Behind a group's answered numbers, a word for each port: nonzero while it is open.
+const LOCKS: usize = GROUP as usize * 4;
 
 /// The host's side: opens ports that have a request, receives first. One thread stands for all
 /// lanes of a port.
 #[derive(Clone, Debug)]
-pub struct Server<T, L> {
+pub struct Server<T: Transport, L> {
     transport: T,
+    places: T::Places,
+    /// Groups of which no port is missing.
+    whole_groups: u32,
     memory: L,
-    locks: Bitmap<L>,
 }
 
 /// What a server remembers of an open port.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ServerSlot {
     port: u32,
     header: Header,
@@ -36,17 +47,16 @@ pub struct ServerSlot {
 impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
     /// Bytes of memory that a server keeps for itself.
     pub fn memory_size(transport: &T) -> usize {
-        let ports = transport.geometry().total_ports();
-        answered(ports) + ports.div_ceil(32) as usize * 4
+        transport.geometry().total_ports().div_ceil(GROUP) as usize * GROUP_STRIDE
     }
 
     /// The server over a layout, with memory of its own for what it knows of each port: at least
     /// [`memory_size`](Self::memory_size) zero bytes.
     pub fn new(transport: T, memory: L) -> Self {
-        let ports = transport.geometry().total_ports();
         Self {
+            places: transport.places(),
+            whole_groups: transport.geometry().total_ports() / GROUP,
             transport,
-            locks: Bitmap::new(memory.clone(), answered(ports), ports),
             memory,
         }
     }
@@ -117,23 +127,144 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
         Some(Opened::new(std::sync::Arc::clone(this), slot, parity))
     }
 
+    fn check(&self, port: u32) {
+        let ports = self.transport.geometry().total_ports();
+        assert!(port < ports, "there is no port {port}");
+    }
+
     #[inline]
     fn open_slot(&self, port: u32) -> Option<ServerSlot> {
-        assert!(port < self.locks.bits(), "there is no port {port}");
+        self.check(port);
         // The cheap look first: most ports have nothing.
-        if !self.is_waiting(port) || !self.locks.try_claim(port) {
+        // Acquire: pairs with `unlock` of the last holder.
+        if !self.is_waiting(port) || self.memory.fetch_or32_acquire(lock(port), 1) != 0 {
             return None;
         }
         let header = self.header(port);
         if header.is_none() {
-            self.locks.unlock(port);
+            self.unlock(port);
         }
-        Some(ServerSlot {
-            port,
-            header: header?,
-            status: Status::SUCCESS,
-            filled: false,
-        })
+        header.map(|header| ServerSlot::new(port, header))
+    }
+
+    /// Release: pairs with the acquire of whoever opens the port next. A store, since nobody else
+    /// writes the lock of a port that is open.
+    #[inline(always)]
+    fn unlock(&self, port: u32) {
+        self.memory.release_fence();
+        self.memory.store32(lock(port), 0);
+    }
+
+    /// As [`try_open`](Self::try_open), for the thread that alone opens this port, and with the
+    /// lanes' messages in `words` if that is where they are: see [`DynamicPort::has_words`]. Words
+    /// of lanes that do not take part keep what was in them.
+    ///
+    /// There is no atomic exchange in it, since that would wait until the replies before it have
+    /// gone all the way to memory. Should two threads open a port in this way, each will take the
+    /// request, and its client may get either one's reply.
+    ///
+    /// # Panics
+    /// If there is no such port.
+    #[inline(always)]
+    pub fn try_open_alone(&self, port: u32, words: &mut Words) -> Option<DynamicPort<&Self>> {
+        self.check(port);
+        if self.memory.load32(lock(port)) != 0 {
+            return None;
+        }
+        // Acquire: pairs with `unlock` of the last holder, who has written what comes next.
+        self.memory.acquire_fence();
+        let answered = self.answered(port);
+        let header = self
+            .transport
+            .take_request(&self.places, port, answered, words)?;
+        self.memory.store32(lock(port), 1);
+        Some(DynamicPort::open(self, ServerSlot::new(port, header)))
+    }
+
+    /// The ports of group `group` that have a request, as [`is_waiting`](Self::is_waiting) says: a
+    /// bit each, the lowest for port `group * GROUP`.
+    #[inline(always)]
+    pub fn waiting(&self, group: u32) -> u32 {
+        let first = group * GROUP;
+        if group < self.whole_groups {
+            let answered = self
+                .memory
+                .load32_each::<{ GROUP as usize }>(group as usize * GROUP_STRIDE, 4);
+            return self.transport.poll_each(&self.places, first, &answered);
+        }
+        self.waiting_in_part(first)
+    }
+
+    #[cold]
+    fn waiting_in_part(&self, first: u32) -> u32 {
+        let ports = first..self.transport.geometry().total_ports();
+        let waiting = |port| u32::from(self.is_waiting(port)) << (port - first);
+        ports.map(waiting).sum()
+    }
+
+    /// Group `group` will be looked at soon. A hint.
+    #[inline(always)]
+    pub fn prefetch(&self, group: u32) {
+        self.transport
+            .prefetch_flags(&self.places, group * GROUP, GROUP);
+    }
+
+    /// `port`, which has a request, will be opened soon. A hint.
+    #[inline(always)]
+    pub fn prefetch_request(&self, port: u32) {
+        self.transport.prefetch_request(&self.places, port);
+    }
+
+    /// Answers a short message in each lane's word, or in packets if the client does not look there.
+    #[inline(always)]
+    pub(crate) fn answer_words(&self, slot: &mut ServerSlot, bytes: usize, words: &Words) {
+        if slot.header.by_lane {
+            self.answer(slot);
+            // Release: as in `send`.
+            self.transport.shared().release_fence();
+            self.transport
+                .put_reply_words(&self.places, slot.port, &slot.header, bytes, words);
+            slot.filled = false;
+            return;
+        }
+        if bytes > 0 {
+            let set = |lane: u32, packet: &mut Packet| packet.words[0] = words[lane as usize];
+            self.fill(slot, bytes, set);
+        }
+        self.post(slot, Status::SUCCESS);
+    }
+
+    /// Answers by what `f` makes of each lane's packet: of `received` bytes before, of `sent` ones
+    /// after. If `f` refuses a lane nothing is answered, and this gives `false`.
+    #[inline(always)]
+    pub(crate) fn answer_packets(
+        &self,
+        slot: &mut ServerSlot,
+        received: usize,
+        sent: usize,
+        words: &mut Words,
+        mut f: impl FnMut(u32, &mut Packet) -> bool,
+    ) -> bool {
+        let (received, sent) = (received.min(self.payload()), sent.min(self.payload()));
+        let in_words = slot.header.by_lane && sent <= WORD_BYTES;
+        for lane in lanes(slot.header.mask) {
+            let mut packet = self.packet(slot, lane, received);
+            if !f(lane, &mut packet) {
+                return false;
+            }
+            if in_words {
+                words[lane as usize] = packet.words[0];
+            } else if sent > 0 {
+                self.transport.put(slot.port, lane, &packet, sent, None);
+            }
+        }
+        if in_words {
+            self.answer_words(slot, sent, words);
+        } else {
+            slot.filled = sent > 0;
+            self.post(slot, Status::SUCCESS);
+        }
+        true
     }
 
     /// The request on `port`, if there is one and all of it has come.
@@ -155,10 +286,14 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
     }
 }
 
-/// Where the number of the last request that was answered on `port` lies. The locks come behind
-/// those of all ports.
+/// Where the number of the last request that was answered on `port` lies.
 const fn answered(port: u32) -> usize {
-    port as usize * 4
+    (port / GROUP) as usize * GROUP_STRIDE + (port % GROUP) as usize * 4
+}
+
+/// Where the lock of `port` lies.
+const fn lock(port: u32) -> usize {
+    answered(port) + LOCKS
 }
 
 impl<T: Transport, L: Memory<Scope = Device>> Process for Server<T, L> {
@@ -218,8 +353,7 @@ impl<T: Transport, L: Memory<Scope = Device>> Process for Server<T, L> {
             slot.filled = false;
             self.publish(slot, status);
         }
-        // Release: pairs with the acquire of the thread that opens the port next.
-        self.locks.unlock(slot.port);
+        self.unlock(slot.port);
     }
 
     #[inline]
@@ -342,6 +476,20 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
 }
 
 impl ServerSlot {
+    const fn new(port: u32, header: Header) -> Self {
+        Self {
+            port,
+            header,
+            status: Status::SUCCESS,
+            filled: false,
+        }
+    }
+
+    /// Whether the message that the port was opened with is in the lanes' words.
+    pub(crate) const fn has_words(&self) -> bool {
+        self.header.in_words()
+    }
+
     /// What the call asks for.
     pub const fn opcode(&self) -> Opcode {
         self.header.opcode

@@ -1,16 +1,20 @@
 //! How a layout carries a port.
 
 use rpc_bitmap::{Memory, System};
+use rpc_types::packet::MAX_LANES;
 use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
 
 mod compact;
 mod line;
 
 pub use compact::Compact;
-pub use line::{Line, LineOf};
+pub use line::{Line, LineOf, Places};
 
 /// Most bytes of a message that travel in a word with their flag.
 pub const WORD_BYTES: usize = 8;
+
+/// A word for each lane that a warp can have.
+pub type Words = [u64; MAX_LANES as usize];
 
 /// What the client hands over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +59,14 @@ pub struct Header {
     pub by_lane: bool,
 }
 
+impl Header {
+    /// There is a message, in the lanes' words.
+    #[inline(always)]
+    pub const fn in_words(&self) -> bool {
+        self.any_bytes && !self.in_packets
+    }
+}
+
 /// A reply as the client finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
@@ -85,8 +97,14 @@ pub trait Transport: Clone {
     /// Whether a lane of a stream may use the packets of idle lanes.
     const SPREADS: bool;
 
+    /// Where a server finds things, worked out once.
+    type Places: Copy + core::fmt::Debug + Send + Sync + 'static;
+
     /// The layout over a shared region of [`Geometry::shared_size`] bytes.
     fn new(shared: Self::Shared, geometry: Geometry) -> Self;
+
+    /// Server: where things are, to be given to the methods that ask for it.
+    fn places(&self) -> Self::Places;
 
     /// The geometry.
     fn geometry(&self) -> &Geometry;
@@ -130,6 +148,67 @@ pub trait Transport: Clone {
     /// their way.
     fn header(&self, port: u32, answered: u32) -> Option<Header>;
 
+    /// Server: which of the `N` ports from `first` on have another request than the one of the number
+    /// in `answered`, a bit each. Made to cost little where none has.
+    #[inline(always)]
+    fn poll_each<const N: usize>(
+        &self,
+        places: &Self::Places,
+        first: u32,
+        answered: &[u32; N],
+    ) -> u32 {
+        let _ = places;
+        let has =
+            |(i, answered): (u32, &u32)| u32::from(self.poll_request(first + i, *answered)) << i;
+        (0..).zip(answered).map(has).sum()
+    }
+
+    /// Server: the ports from `first` on will be polled soon. A hint.
+    #[inline(always)]
+    fn prefetch_flags(&self, places: &Self::Places, first: u32, count: u32) {
+        let _ = (places, first, count);
+    }
+
+    /// Server: `port`, which has a request, will be opened soon and answered. A hint.
+    #[inline(always)]
+    fn prefetch_request(&self, places: &Self::Places, port: u32) {
+        let _ = (places, port);
+    }
+
+    /// Server: polls, acquires and reads a request's header, and all lanes' messages if they are in
+    /// words. `None` if there is no request but that of number `answered`, or not all of it.
+    #[inline(always)]
+    fn take_request(
+        &self,
+        places: &Self::Places,
+        port: u32,
+        answered: u32,
+        words: &mut Words,
+    ) -> Option<Header> {
+        let _ = (places, words);
+        if !self.poll_request(port, answered) {
+            return None;
+        }
+        self.acquire();
+        self.header(port, answered)
+    }
+
+    /// Server: answers all lanes of a request, as [`put_reply_word`](Self::put_reply_word) does one.
+    #[inline(always)]
+    fn put_reply_words(
+        &self,
+        places: &Self::Places,
+        port: u32,
+        header: &Header,
+        bytes: usize,
+        words: &Words,
+    ) {
+        let _ = places;
+        for lane in lanes(header.mask) {
+            self.put_reply_word(port, lane, header.sequence, bytes, words[lane as usize]);
+        }
+    }
+
     /// Server: a lane's message of a request that is in words.
     fn take_word(&self, port: u32, lane: u32) -> u64;
 
@@ -162,6 +241,13 @@ pub trait Transport: Clone {
         // that wakes looks at the ports for a while.
         let word = (port % rpc_types::layout::SUMMARY_PORTS) << 26 | sequence & ((1 << 26) - 1);
         self.shared().store32(self.geometry().summary(port), word);
+    }
+
+    /// Server: what was left in summary word `index`.
+    #[inline(always)]
+    fn announced(&self, index: u32) -> u32 {
+        let port = index * rpc_types::layout::SUMMARY_PORTS;
+        self.shared().load32(self.geometry().summary(port))
     }
 
     /// Whether the host has told the device to end.

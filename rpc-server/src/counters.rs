@@ -70,7 +70,9 @@ impl Counters {
     }
 }
 
+/// On a line of its own: what lies next to a block is another poller's.
 #[derive(Default)]
+#[repr(align(64))]
 struct Slot {
     calls: AtomicU64,
     lanes: AtomicU64,
@@ -92,10 +94,10 @@ impl Block {
         Self((0..slots).map(|_| Slot::default()).collect())
     }
 
-    pub(crate) fn begun(&self, slot: usize, mask: u64) {
+    pub(crate) fn begun(&self, slot: usize, lanes: u64) {
         if let Some(slot) = self.0.get(slot) {
             add(&slot.calls, 1);
-            add(&slot.lanes, mask.count_ones().into());
+            add(&slot.lanes, lanes);
         }
     }
 

@@ -38,6 +38,8 @@ mod poller;
 mod pool;
 mod port;
 mod shared;
+#[doc(hidden)]
+pub mod single;
 
 pub use conversation::Conversation;
 pub use counters::{Counters, OpcodeCounters};

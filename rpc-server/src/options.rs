@@ -51,7 +51,7 @@ impl fmt::Debug for Report {
 /// How a service works; [`default`](Self::default) suits most.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Poller threads: 1 to 64, and no more than there are groups of 8 ports.
+    /// Poller threads: 1 to 64, and no more than there are groups of 4 ports.
     pub pollers: usize,
     /// What they do when there is nothing to do.
     pub poll: Poll,

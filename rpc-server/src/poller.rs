@@ -1,39 +1,38 @@
 //! A thread that serves some of the ports.
 //!
-//! Ports are dealt to the pollers in groups of 8, round robin: within a group lie whole cache lines
-//! of reply words and of port states, so that no line is written by two pollers, and as callers
-//! start at low ports, the load of few callers is spread as well.
+//! Ports are dealt to the pollers in groups of 4, round robin: what a server writes for itself lies
+//! on lines of their own for each group, and as callers start at low ports, the load of few callers
+//! is spread as well, the more evenly the smaller the groups are.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use rpc_bitmap::{Device, Heap};
+use rpc_port::server::GROUP;
+use rpc_port::transport::Words;
 use rpc_port::{Server, Transport};
 
 use crate::handler::End;
 use crate::observe::Observe;
-use crate::shared::{Control, PortState, RUNNING, Shared};
+use crate::options::Poll;
+use crate::port::lanes;
+use crate::shared::{Control, RUNNING, Shared};
 
 mod drain;
 mod idle;
 mod report;
 mod serve;
+mod watch;
 
 use idle::Idle;
+use rpc_types::packet::MAX_LANES;
 use serve::Active;
+use watch::News;
 
-/// Ports of a group.
-const GROUP: u32 = 8;
 /// Groups behind the highest in use that are looked at in each pass, in turn: when one of them is
 /// found in use, passes go up to it.
 const SWEEP: u32 = 2;
-/// As [`SWEEP`], for passes with a sleep between them, of all pollers together: 8,000 ports are seen
-/// within some 10 milliseconds.
-const IDLE_SWEEP: u32 = 32;
-/// What idle passes look at besides, of all pollers together: callers begin at the lowest ports, a
-/// different one for each multiprocessor, of which devices have up to about 160.
-const IDLE_GROUPS: u32 = 20;
 /// Passes after which the highest group in use is determined anew.
 const EPOCH: u32 = 1 << 14;
 
@@ -62,7 +61,9 @@ pub(crate) struct Poller<T: Transport, O> {
     seen: u32,
     passes: u32,
     sweep: u32,
-    watch_sweep: u32,
+    /// Room for the messages of a call, here so that no call has to clear it.
+    words: Words,
+    news: News,
 }
 
 impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
@@ -73,6 +74,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
         observe: Arc<O>,
     ) -> Self {
         let ports = server.transport().geometry().total_ports();
+        let words = server.transport().geometry().summary_words();
         let pollers = shared.controls.len() as u32;
         let index = index as u32;
         let groups = (groups(ports) - index).div_ceil(pollers);
@@ -92,7 +94,8 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
             seen: 0,
             passes: 0,
             sweep: 0,
-            watch_sweep: 0,
+            words: [0; MAX_LANES as usize],
+            news: News::new(words),
         }
     }
 
@@ -126,7 +129,13 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
     fn serve_until_end(&mut self) {
         let mut idle = Idle::new(self.shared.options.poll);
         while self.shared.phase() == RUNNING {
-            let busy = self.pass(idle.is_slow());
+            let busy = if idle.is_slow() {
+                let (news, busy) = self.slow_pass(self.watches());
+                // Whom the news is for may be parked, and others may follow.
+                busy || news && self.shared.options.poll == Poll::Adaptive
+            } else {
+                self.pass()
+            };
             self.control
                 .scans
                 .store(self.control.scans.load(Relaxed) + 1, Relaxed);
@@ -138,24 +147,20 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
         }
     }
 
-    /// The first port of this poller's group `group`.
-    const fn first_port(&self, group: u32) -> u32 {
-        (group * self.pollers + self.index) * GROUP
+    /// This poller's group `group` among those of all.
+    const fn global(&self, group: u32) -> u32 {
+        group * self.pollers + self.index
     }
 
     /// Looks over the ports in use, and some of the others.
-    fn pass(&mut self, slow: bool) -> bool {
+    pub(crate) fn pass(&mut self) -> bool {
         let mut busy = false;
-        let (high, sweep) = if slow {
-            (self.idle_groups(), self.share(IDLE_SWEEP))
-        } else {
-            (self.high, SWEEP)
-        };
-        for group in 0..high {
+        for group in 0..self.high {
             busy |= self.visit(group);
         }
+        let high = self.high;
         if high < self.groups {
-            for _ in 0..sweep.min(self.groups - high) {
+            for _ in 0..SWEEP.min(self.groups - high) {
                 self.sweep = if (high..self.groups - 1).contains(&self.sweep) {
                     self.sweep + 1
                 } else {
@@ -164,53 +169,47 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
                 busy |= self.visit(self.sweep);
             }
         }
-        if self.control.take_conversation() {
-            busy |= self.resume_woken();
-        }
-        if !slow {
-            self.passes += 1;
-            if self.passes >= EPOCH {
-                self.passes = 0;
-                // Conversations are where their port is: those stay in reach.
-                if self.actives == 0 {
-                    self.set_high(self.seen + 1);
-                }
-                self.seen = 0;
+        busy |= self.go_on();
+        self.passes += 1;
+        if self.passes >= EPOCH {
+            self.passes = 0;
+            // Conversations are where their port is: those stay in reach.
+            if self.actives == 0 {
+                self.set_high(self.seen + 1);
             }
+            self.seen = 0;
         }
         busy
+    }
+
+    /// Lets conversations go on that somebody else than their client has woken.
+    fn go_on(&mut self) -> bool {
+        self.control.take_conversation() && self.resume_woken()
     }
 
     fn set_high(&mut self, high: u32) {
         self.high = high.min(self.groups);
     }
 
-    /// This poller's share of what all look at.
-    const fn share(&self, all: u32) -> u32 {
-        all.div_ceil(self.pollers)
-    }
-
-    /// Groups that an idle pass looks at.
-    fn idle_groups(&self) -> u32 {
-        let low = self.share(IDLE_GROUPS).min(self.groups);
-        // Conversations are awaited wherever they are.
-        if self.actives > 0 {
-            low.max(self.high)
-        } else {
-            low
-        }
-    }
-
     /// Looks at the ports of one group.
     #[inline]
     fn visit(&mut self, group: u32) -> bool {
-        let first = self.first_port(group);
+        let waiting = self.server.waiting(self.global(group));
+        // Nothing more for most groups.
+        waiting != 0 && self.visit_waiting(group, waiting)
+    }
+
+    #[inline(never)]
+    fn visit_waiting(&mut self, group: u32, waiting: u32) -> bool {
+        let first = self.global(group) * GROUP;
+        let ports = || lanes(waiting.into());
+        self.server.prefetch(self.global(group + 1));
+        for i in ports() {
+            self.server.prefetch_request(first + i);
+        }
         let mut busy = false;
-        for port in first..(first + GROUP).min(self.ports) {
-            // A relaxed look at two words; nothing more for most ports.
-            if self.server.is_waiting(port) {
-                busy |= self.serve(port, group * GROUP + (port - first));
-            }
+        for i in ports() {
+            busy |= self.serve(first + i, group * GROUP + i);
         }
         if busy {
             self.seen = self.seen.max(group);
@@ -219,32 +218,5 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
             }
         }
         busy
-    }
-
-    /// Wakes parked pollers whose ports have requests.
-    fn watch(&mut self, slow: bool) {
-        let sweep = if slow { self.share(IDLE_SWEEP) } else { SWEEP };
-        for (other, control) in self.shared.controls.iter().enumerate() {
-            if other as u32 == self.index || !control.parked.load(Relaxed) {
-                continue;
-            }
-            let total = (groups(self.ports) - other as u32).div_ceil(self.pollers);
-            let high = control.groups.load(Relaxed).min(total);
-            let start = self.watch_sweep % total;
-            let swept = (start..start + sweep).map(|group| group % total);
-            let wanted = (0..high).chain(swept).any(|group| {
-                let first = (group * self.pollers + other as u32) * GROUP;
-                (first..(first + GROUP).min(self.ports)).any(|port| {
-                    // A handler that works on the host owns its packets: no news for its poller.
-                    self.server.is_waiting(port) && self.shared.port(port).0 != PortState::InHandler
-                })
-            });
-            if wanted {
-                control.wake();
-            }
-        }
-        self.watch_sweep = self
-            .watch_sweep
-            .wrapping_add(if slow { IDLE_SWEEP } else { SWEEP });
     }
 }

@@ -1,8 +1,10 @@
 //! A server's port without its layout, so that handlers do not depend on it.
 
+use rpc_bitmap::{Device, Memory};
 use rpc_port::server::ServerSlot;
 use rpc_port::stream::{AllLengths, Cursor};
-use rpc_port::{DynamicPort, Error, Process, Sink};
+use rpc_port::transport::Words;
+use rpc_port::{DynamicPort, Error, Process, Server, Sink, Transport};
 use rpc_types::{Packet, Status};
 
 /// The pieces of a server's [`DynamicPort`] that never block.
@@ -80,7 +82,42 @@ where
     }
 }
 
+/// A port for a call that is answered at once: see the methods of the same names of
+/// [`DynamicPort`].
+pub(crate) trait Answer {
+    fn has_words(&self) -> bool;
+    fn answer_words(&mut self, bytes: usize, words: &Words);
+    fn answer_packets(
+        &mut self,
+        received: usize,
+        sent: usize,
+        words: &mut Words,
+        f: &mut dyn FnMut(u32, &mut Packet) -> bool,
+    ) -> bool;
+}
+
+impl<T: Transport, L: Memory<Scope = Device>> Answer for DynamicPort<&Server<T, L>> {
+    fn has_words(&self) -> bool {
+        Self::has_words(self)
+    }
+
+    fn answer_words(&mut self, bytes: usize, words: &Words) {
+        Self::answer_words(self, bytes, words);
+    }
+
+    fn answer_packets(
+        &mut self,
+        received: usize,
+        sent: usize,
+        words: &mut Words,
+        f: &mut dyn FnMut(u32, &mut Packet) -> bool,
+    ) -> bool {
+        Self::answer_packets(self, received, sent, words, f)
+    }
+}
+
 /// The lanes of `mask`, lowest first.
+#[inline(always)]
 pub(crate) fn lanes(mut mask: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let lane = mask.trailing_zeros();

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -92,8 +92,6 @@ pub(crate) struct Control {
     current: AtomicU64,
     current_mask: AtomicU64,
     pub(crate) scans: AtomicU64,
-    /// While it is parked: its groups to look at, from the first on.
-    pub(crate) groups: AtomicU32,
     pub(crate) counters: Block,
 }
 
@@ -107,7 +105,6 @@ impl Control {
             current: AtomicU64::new(0),
             current_mask: AtomicU64::new(0),
             scans: AtomicU64::new(0),
-            groups: AtomicU32::new(0),
             counters: Block::new(slots),
         })
     }

@@ -4,17 +4,19 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-use bytemuck::Zeroable;
 use rpc_port::Procedure;
-use rpc_types::packet::MAX_LANES;
-use rpc_types::{Opcode, Status};
+use rpc_port::transport::{WORD_BYTES, Words};
+use rpc_types::packet::PACKET_SIZE;
+use rpc_types::{Opcode, Packet, Status};
 
 use crate::conversation::Conversation;
 use crate::handler::{Call, Failure, Flow};
-use crate::port::RawPort;
+use crate::port::{Answer, lanes};
 
 pub(crate) type Talk = Pin<Box<dyn Future<Output = Result<Flow, Failure>> + Send>>;
-type ProcedureFn = dyn Fn(Call<'_>, &mut dyn RawPort) -> Result<(), Status> + Send + Sync;
+/// The words are those of the lanes, if the port has them, and room to work in.
+type ProcedureFn =
+    dyn Fn(Call<'_>, &mut dyn Answer, &mut Words) -> Result<(), Status> + Send + Sync;
 type ConversationFn = dyn Fn(Conversation) -> Talk + Send + Sync;
 
 pub(crate) enum Kind {
@@ -55,33 +57,75 @@ impl Table {
         &mut self,
         f: impl Fn(&Call<'_>, C::Request) -> Result<C::Reply, Status> + Send + Sync + 'static,
     ) {
-        let run = move |mut call: Call<'_>, port: &mut dyn RawPort| {
-            let mut replies = [C::Reply::zeroed(); MAX_LANES as usize];
-            let mut result = Ok(());
-            port.end_recv(size_of::<C::Request>(), &mut |lane, packet| {
-                if result.is_ok() {
+        let [received, sent] = [size_of::<C::Request>(), size_of::<C::Reply>()];
+        let run = move |mut call: Call<'_>, port: &mut dyn Answer, words: &mut Words| {
+            let short = received <= WORD_BYTES && sent <= WORD_BYTES;
+            if short && (received == 0 || port.has_words()) {
+                // What most calls are: without a packet, or a step through the port for each lane.
+                for lane in lanes(call.mask) {
                     call.lane = lane;
-                    match f(&call, packet.get()) {
-                        Ok(reply) => replies[lane as usize] = reply,
-                        Err(status) => result = Err(status),
-                    }
+                    let word = &mut words[lane as usize];
+                    let request = &bytemuck::bytes_of(word)[..received];
+                    let reply = f(&call, bytemuck::pod_read_unaligned(request))?;
+                    *word = 0;
+                    bytemuck::bytes_of_mut(word)[..sent]
+                        .copy_from_slice(bytemuck::bytes_of(&reply));
                 }
+                port.answer_words(sent, words);
+                return Ok(());
+            }
+            let mut result = Ok(());
+            port.answer_packets(received, sent, words, &mut |lane, packet| {
+                call.lane = lane;
+                match f(&call, packet.get()) {
+                    Ok(reply) => {
+                        *packet = Packet::ZERO;
+                        packet.set(&reply);
+                    }
+                    Err(status) => result = Err(status),
+                }
+                result.is_ok()
             });
-            result?;
-            port.end_send(size_of::<C::Reply>(), &mut |lane, packet| {
-                packet.set(&replies[lane as usize]);
-            });
-            Ok(())
-        };
-        let bytes = [size_of::<C::Request>(), size_of::<C::Reply>()];
-        let kind = Kind::Procedure {
-            run: Box::new(run),
-            bytes,
+            result
         };
         self.insert(Entry {
             opcode: C::OPCODE,
             name: C::NAME,
-            kind,
+            kind: Kind::Procedure {
+                run: Box::new(run),
+                bytes: [received, sent],
+            },
+        });
+    }
+
+    /// Serves `opcode` by `f` as a [`procedure`](Self::procedure) of whole packets: `f` finds a
+    /// lane's request in its packet and leaves the reply there, both of as many bytes as the layout
+    /// has room for. What is behind those is zero, and goes nowhere.
+    ///
+    /// # Errors
+    /// As for [`procedure`](Self::procedure).
+    pub fn packets(
+        &mut self,
+        opcode: Opcode,
+        name: &'static str,
+        f: impl Fn(&Call<'_>, &mut Packet) -> Result<(), Status> + Send + Sync + 'static,
+    ) {
+        let run = move |mut call: Call<'_>, port: &mut dyn Answer, words: &mut Words| {
+            let mut result = Ok(());
+            port.answer_packets(PACKET_SIZE, PACKET_SIZE, words, &mut |lane, packet| {
+                call.lane = lane;
+                result = f(&call, packet);
+                result.is_ok()
+            });
+            result
+        };
+        self.insert(Entry {
+            opcode,
+            name,
+            kind: Kind::Procedure {
+                run: Box::new(run),
+                bytes: [PACKET_SIZE; 2],
+            },
         });
     }
 

@@ -11,7 +11,7 @@ use common::{Layout, Plan, Whole, on_both_layouts};
 use rpc_port::procedure::{Echo, Empty, Free, Increment, Malloc, Noop};
 use rpc_port::{Error, Procedure};
 use rpc_server::{CallInfo, DeviceMemory, Flow, MemoryError, Observe, Outcome, Poll};
-use rpc_types::{Opcode, Status};
+use rpc_types::{Opcode, Packet, Status};
 
 on_both_layouts!(
     increments,
@@ -23,7 +23,9 @@ on_both_layouts!(
     observed,
     blocking,
     polls,
-    more_than_replies
+    more_than_replies,
+    packets,
+    long_and_short
 );
 
 fn increments<T: Layout>() {
@@ -50,6 +52,82 @@ fn increments<T: Layout>() {
         "posted before the drain"
     );
     assert_eq!(counters.total().calls, 4801);
+}
+
+/// A procedure of whole packets: every byte goes and comes, and a status is the whole call's.
+fn packets<T: Layout>() {
+    let mut plan = Plan::new(4);
+    let opcode = Opcode::user(70);
+    plan.table.packets(opcode, "negate", |call, packet| {
+        assert_eq!(packet.words[0] as u32, call.lane);
+        if packet.words[1] == 13 {
+            return Err(Status(77));
+        }
+        packet.bytes_mut()[8..]
+            .iter_mut()
+            .for_each(|byte| *byte = !*byte);
+        Ok(())
+    });
+    let rig = plan.start::<T>();
+    let payload = T::KIND.payload();
+    rig.team(3, |lane, client| {
+        for refused in [false, true, false] {
+            let mut port = client.open_dynamic(opcode).unwrap();
+            let fill = |_: u32, packet: &mut Packet| {
+                *packet = Packet { words: [7; 8] };
+                packet.words[0] = lane.into();
+                packet.words[1] = if refused && lane == 1 { 13 } else { 7 };
+            };
+            let mut got = Packet::ZERO;
+            let result = port.send_and_recv(payload, fill, payload, |_, packet| got = *packet);
+            if refused {
+                assert_eq!(result, Err(Error::Status(Status(77))));
+                continue;
+            }
+            assert_eq!(result, Ok(()));
+            let mut wanted = Packet::ZERO;
+            fill(lane, &mut wanted);
+            let negated = wanted.bytes()[8..payload].iter().map(|byte| !byte);
+            assert!(got.bytes()[8..payload].iter().copied().eq(negated));
+        }
+    });
+    assert!(rig.service.drain(common::SECOND).cancelled == 0);
+    let counters = rig.service.counters();
+    let own = counters.of(opcode).unwrap();
+    let bytes = 3 * payload as u64;
+    assert_eq!((own.calls, own.lanes, own.errors), (3, 9, 1));
+    assert_eq!((own.bytes_in, own.bytes_out), (3 * bytes, 2 * bytes));
+}
+
+/// Requests in words with replies in packets, and the other way round.
+fn long_and_short<T: Layout>() {
+    struct Spread;
+    impl Procedure for Spread {
+        const OPCODE: Opcode = Opcode::user(71);
+        const NAME: &'static str = "spread";
+        type Request = u32;
+        type Reply = [u64; 5];
+    }
+    struct Sum;
+    impl Procedure for Sum {
+        const OPCODE: Opcode = Opcode::user(72);
+        const NAME: &'static str = "sum";
+        type Request = [u64; 5];
+        type Reply = u32;
+    }
+    let mut plan = Plan::new(4);
+    plan.table
+        .procedure::<Spread>(|call, n| Ok([u64::from(n + call.lane); 5]));
+    plan.table
+        .procedure::<Sum>(|_, all| Ok(all.iter().sum::<u64>() as u32));
+    let rig = plan.start::<T>();
+    rig.team(4, |lane, client| {
+        for n in 0..50 {
+            let all = client.call::<Spread>(&n).unwrap();
+            assert_eq!(all, [u64::from(n + lane); 5]);
+            assert_eq!(client.call::<Sum>(&all), Ok(5 * (n + lane)));
+        }
+    });
 }
 
 /// More callers than ports, and ports of every group.

@@ -136,3 +136,26 @@ pub(super) unsafe fn store128<S>(address: *mut [u64; 2], value: [u64; 2]) {
         }
     }
 }
+
+/// A hint: nothing happens at an address that is not mapped.
+#[inline(always)]
+pub(super) fn prefetch(address: *const u8, write: bool) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        if write {
+            // SAFETY: the instruction accesses nothing that the program sees, faults at no address,
+            // and does nothing on the few processors that do not know it. Written out, because the
+            // intrinsic takes it for a read unless the compiler may use the extension.
+            unsafe {
+                core::arch::asm!("prefetchw [{}]", in(reg) address,
+                    options(nostack, readonly, preserves_flags));
+            }
+        } else {
+            // SAFETY: SSE is part of x86-64; the instruction faults at no address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (address, write);
+}

@@ -159,3 +159,7 @@ pub(super) fn acquire_fence<S: Scope>() {
 pub(super) fn release_fence<S: Scope>() {
     fence::<S>();
 }
+
+/// Nothing: only hosts look at memory that others write.
+#[inline(always)]
+pub(super) fn prefetch(_: *const u8, _: bool) {}

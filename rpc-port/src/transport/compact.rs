@@ -50,6 +50,11 @@ impl<M: Memory<Scope = System>> Transport for Compact<M> {
     const OPCODE_IN_PACKETS: bool = true;
     const SPREADS: bool = false;
 
+    type Places = ();
+
+    #[inline(always)]
+    fn places(&self) {}
+
     fn new(shared: M, geometry: Geometry) -> Self {
         let ports = geometry.total_ports();
         Self {

@@ -1,10 +1,10 @@
 //! Words of 16 bytes that carry their flag with them; packets for what is longer.
 
 use rpc_bitmap::{Memory, System, words_here};
-use rpc_types::layout::{reply, request};
+use rpc_types::layout::{LINE, WORD, reply, request};
 use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
 
-use super::{Header, Reply, Request, Transport, lanes, words};
+use super::{Header, Reply, Request, Transport, Words, lanes, words};
 
 /// The layout `Line`. Shared words are only loaded and stored, so it works where the link has no
 /// atomic read-modify-writes.
@@ -24,6 +24,29 @@ pub struct LineOf<M, const WORDS: bool> {
 
 /// The layout `Line`, with words where the machine has them.
 pub type Line<M> = LineOf<M, true>;
+
+/// Where a server finds the blocks of each port.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    requests: usize,
+    request_stride: usize,
+    replies: usize,
+    reply_stride: usize,
+    /// All lanes that there are.
+    lanes: u64,
+}
+
+impl Places {
+    #[inline(always)]
+    const fn request(&self, port: u32) -> usize {
+        self.requests + port as usize * self.request_stride
+    }
+
+    #[inline(always)]
+    const fn reply(&self, port: u32) -> usize {
+        self.replies + port as usize * self.reply_stride
+    }
+}
 
 /// Both halves of a word's first 8 bytes.
 #[inline(always)]
@@ -65,6 +88,28 @@ impl<M: Memory<Scope = System>, const WORDS: bool> LineOf<M, WORDS> {
         lanes(mask)
             .all(|lane| self.shared.load32(self.geometry.request_word(port, lane)) == sequence)
     }
+
+    /// What the header word says.
+    #[inline(always)]
+    fn read_header(&self, block: usize) -> Header {
+        // Number, opcode and mask in one access (A8), or acquired after the number.
+        let [flag, mask] = self.shared.load128(block);
+        let (sequence, meta) = (flag as u32, (flag >> 32) as u32);
+        let has = |bit| meta & bit != 0;
+        Header {
+            opcode: if has(request::LONG_OPCODE) {
+                Opcode(self.shared.load32(block + request::OPCODE))
+            } else {
+                Opcode::from_compact(request::opcode(meta))
+            },
+            mask: mask & (u64::MAX >> (64 - self.geometry.lanes)),
+            sequence,
+            opened: has(request::OPENING).then_some(sequence),
+            in_packets: has(request::IN_PACKETS),
+            any_bytes: request::bytes(meta) > 0,
+            by_lane: has(request::BY_LANE),
+        }
+    }
 }
 
 impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS> {
@@ -72,6 +117,18 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
     const KIND: LayoutKind = LayoutKind::Line;
     const OPCODE_IN_PACKETS: bool = false;
     const SPREADS: bool = true;
+
+    type Places = Places;
+
+    fn places(&self) -> Places {
+        Places {
+            requests: self.geometry.request(0),
+            request_stride: self.geometry.request_stride(),
+            replies: self.geometry.reply_word(0, 0),
+            reply_stride: self.geometry.reply_stride(),
+            lanes: u64::MAX >> (64 - self.geometry.lanes),
+        }
+    }
 
     fn new(shared: M, geometry: Geometry) -> Self {
         let words = WORDS && M::WORDS && words_here();
@@ -182,26 +239,104 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
 
     #[inline(always)]
     fn header(&self, port: u32, _: u32) -> Option<Header> {
-        let block = self.geometry.request(port);
-        // Number, opcode and mask in one access (A8), or acquired after the number.
-        let [flag, mask] = self.shared.load128(block);
-        let (sequence, meta) = (flag as u32, (flag >> 32) as u32);
-        let has = |bit| meta & bit != 0;
-        let header = Header {
-            opcode: if has(request::LONG_OPCODE) {
-                Opcode(self.shared.load32(block + request::OPCODE))
-            } else {
-                Opcode::from_compact(request::opcode(meta))
-            },
-            mask: mask & (u64::MAX >> (64 - self.geometry.lanes)),
-            sequence,
-            opened: has(request::OPENING).then_some(sequence),
-            in_packets: has(request::IN_PACKETS),
-            any_bytes: request::bytes(meta) > 0,
-            by_lane: has(request::BY_LANE),
-        };
-        let in_words = header.any_bytes && !header.in_packets;
-        (!in_words || self.lanes_are_here(port, header.mask, sequence)).then_some(header)
+        let header = self.read_header(self.geometry.request(port));
+        let here = !header.in_words() || self.lanes_are_here(port, header.mask, header.sequence);
+        here.then_some(header)
+    }
+
+    #[inline(always)]
+    fn take_request(
+        &self,
+        places: &Places,
+        port: u32,
+        answered: u32,
+        words: &mut Words,
+    ) -> Option<Header> {
+        let block = places.request(port);
+        if !self.by_lane() {
+            if self.shared.load32(block) == answered {
+                return None;
+            }
+            // The header is not one access here: it is read after its number.
+            self.acquire();
+        }
+        let header = self.read_header(block);
+        if header.sequence == answered {
+            return None;
+        }
+        // Acquire: pairs with the client's `publish_request`.
+        self.acquire();
+        if !header.in_words() {
+            return Some(header);
+        }
+        // One access (A8) each: a word with this number came with it.
+        let mut others = 0;
+        self.shared
+            .load128_each(block + request::LANES, header.mask, |lane, [flag, word]| {
+                others |= flag as u32 ^ header.sequence;
+                words[lane as usize & 63] = word;
+            });
+        (others == 0).then_some(header)
+    }
+
+    #[inline(always)]
+    fn poll_each<const N: usize>(&self, places: &Places, first: u32, answered: &[u32; N]) -> u32 {
+        let flags: [u32; N] = self
+            .shared
+            .load32_each(places.request(first), places.request_stride as u16);
+        // One branch for most groups.
+        let others = flags.iter().zip(answered);
+        if others.fold(0, |others, (flag, answered)| others | (flag ^ answered)) == 0 {
+            return 0;
+        }
+        let has = |(i, answered): (usize, &u32)| u32::from(flags[i] != *answered) << i;
+        answered.iter().enumerate().map(has).sum()
+    }
+
+    #[inline(always)]
+    fn prefetch_flags(&self, places: &Places, first: u32, count: u32) {
+        let mut place = places.request(first);
+        for _ in 0..count {
+            self.shared.prefetch(place, false);
+            place += places.request_stride;
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch_request(&self, places: &Places, port: u32) {
+        // A look at the mask, where the flag is, saves fetching what nobody writes.
+        let block = places.request(port);
+        let mask = self.shared.load64(block + 8) & places.lanes;
+        let lanes = (u64::BITS - mask.leading_zeros()) as usize;
+        let mut place = LINE;
+        while place < request::LANES + lanes * WORD {
+            self.shared.prefetch(block + place, false);
+            place += LINE;
+        }
+        let reply = places.reply(port);
+        let mut place = 0;
+        while place < lanes * WORD {
+            self.shared.prefetch(reply + place, true);
+            place += LINE;
+        }
+    }
+
+    #[inline(always)]
+    fn put_reply_words(
+        &self,
+        places: &Places,
+        port: u32,
+        header: &Header,
+        bytes: usize,
+        words: &Words,
+    ) {
+        let meta = reply::meta(Status::SUCCESS.0, 0, bytes);
+        let flag = pack(header.sequence, meta);
+        // Relaxed: as in `put_reply_word`.
+        self.shared
+            .store128_each(places.reply(port), header.mask, |lane| {
+                [flag, words[lane as usize & 63]]
+            });
     }
 
     #[inline(always)]

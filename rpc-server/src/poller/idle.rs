@@ -1,7 +1,7 @@
 //! What a poller does between passes.
 
 use std::hint::spin_loop;
-use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Relaxed, SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,9 @@ use super::Poller;
 use crate::observe::Observe;
 use crate::options::Poll;
 
-/// Passes after traffic without a rest. More would keep callers on the same cores from running.
-const SPINS: u32 = 200;
+/// Passes after traffic without a rest, some 20 us. More would keep callers on the same cores from
+/// running.
+const SPINS: u32 = 300;
 /// How long after traffic a poller only lets others run between passes.
 const HOT: Duration = Duration::from_millis(1);
 /// The watcher's sleeps grow from the first to the second: with a timer slack of 50 us that is a
@@ -83,11 +84,26 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
         }
     }
 
+    /// Whether this poller looks after the parked ones.
+    pub(super) fn watches(&self) -> bool {
+        self.pollers > 1
+            && self.shared.options.poll == Poll::Adaptive
+            && self.shared.watcher.load(Relaxed) == self.index as usize
+    }
+
     fn rest_adaptively(&mut self, idle: &mut Idle, busy: bool) {
-        let watches = self.pollers > 1 && self.shared.watcher.load(Relaxed) == self.index as usize;
-        idle.turn = (idle.turn + 1) % WATCH_EACH;
-        if watches && (idle.turn == 0 || idle.passes > SPINS) {
-            self.watch(idle.is_slow());
+        let watches = self.watches();
+        if watches && !idle.is_slow() {
+            idle.turn = (idle.turn + 1) % WATCH_EACH;
+            if idle.turn == 0 || idle.passes > SPINS {
+                let (news, busy) = self.watch(true);
+                if busy {
+                    idle.busy();
+                } else if news && idle.since.is_some() {
+                    // Others have calls: whoever parks is missed at once.
+                    idle.since = Some(Instant::now());
+                }
+            }
         }
         if busy {
             return;
@@ -115,11 +131,12 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
         }
     }
 
-    fn park(&self, idle: &mut Idle) {
-        self.control.groups.store(self.idle_groups(), Relaxed);
-        self.control.parked.store(true, Relaxed);
+    fn park(&mut self, idle: &mut Idle) {
+        self.control.parked.store(true, SeqCst);
+        // The watcher has passed over what came before it could see this.
+        let busy = self.serve_all();
         // A wake from here on ends the parking, now or when it begins.
-        if !self.control.take_signal() {
+        if !busy && !self.control.take_signal() {
             thread::park_timeout(PARKED);
             if !self.control.take_signal() {
                 self.control.parked.store(false, Relaxed);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Waker};
 
-use rpc_port::{Server, Transport};
+use rpc_port::Transport;
 use rpc_types::{Opcode, Status};
 
 use super::{GROUP, Poller};
@@ -55,10 +55,10 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
     }
 
     fn open(&mut self, port: u32, place: u32) -> bool {
-        let Some(opened) = Server::try_open_shared(&self.server, port) else {
+        // No other thread opens this poller's ports.
+        let Some(mut dynamic) = self.server.try_open_alone(port, &mut self.words) else {
             return false;
         };
-        let mut dynamic = opened.dynamic();
         let (opcode, mask) = (dynamic.opcode(), dynamic.mask());
         let poller = self.index as usize;
         let slot = self.shared.table.slot(opcode);
@@ -69,7 +69,8 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
             slot,
             mask,
         };
-        self.control.counters.begun(slot, mask);
+        let lanes = u64::from(mask.count_ones());
+        self.control.counters.begun(slot, lanes);
         let shared = &self.shared;
         let entry = shared.table.entries.get(slot);
         // Whatever panics here is not the handler: the client must not take its own request for
@@ -90,20 +91,20 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
             _ if mask == 0 => Err(Status::INVALID),
             None => Err(Status::UNHANDLED),
             Some(Kind::Procedure { run, bytes: sizes }) => {
-                bytes = *sizes;
+                bytes = sizes.map(|bytes| bytes.min(T::KIND.payload()));
                 let memory = &*shared.context.memory;
                 let ending = &shared.ending;
-                let lane = 0;
                 let call = Call {
                     port,
                     opcode,
                     mask,
-                    lane,
+                    lane: 0,
                     memory,
                     ending,
                 };
                 self.control.enter(port, opcode, mask);
-                let result = catch_unwind(AssertUnwindSafe(|| run(call, &mut dynamic)));
+                let words = &mut self.words;
+                let result = catch_unwind(AssertUnwindSafe(|| run(call, &mut dynamic, words)));
                 self.control.leave();
                 result.unwrap_or_else(|words| {
                     panic = Some(words);
@@ -113,7 +114,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
             Some(Kind::Conversation(start)) => {
                 let exchange = Exchange::new(&self.control);
                 let conversation = Conversation::new(
-                    Box::new(dynamic),
+                    Box::new(dynamic.shared(&self.server)),
                     Arc::clone(&exchange),
                     Arc::clone(&shared.context),
                     (port, opcode, mask),
@@ -123,7 +124,6 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
                 return true;
             }
         };
-        let lanes = u64::from(mask.count_ones());
         let [bytes_in, bytes_out] = bytes.map(|bytes| lanes * bytes as u64);
         let mut outcome = Outcome {
             bytes_in,
