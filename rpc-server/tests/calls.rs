@@ -72,7 +72,7 @@ fn packets<T: Layout>() {
     let payload = T::KIND.payload();
     rig.team(3, |lane, client| {
         for refused in [false, true, false] {
-            let mut port = client.open_dynamic(opcode).unwrap();
+            let mut port = client.open(opcode).unwrap().dynamic();
             let fill = |_: u32, packet: &mut Packet| {
                 *packet = Packet { words: [7; 8] };
                 packet.words[0] = lane.into();
