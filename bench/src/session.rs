@@ -125,6 +125,7 @@ impl Session {
         device.load(&image)?;
         let arguments = device.allocate_private(ARGUMENTS + 8)?;
         device.reserve_heap(HEAP)?;
+        device.reserve_staging()?;
         let Some(client) = Client::find(&*device)? else {
             let sentence = format!(
                 "the image {} calls no host, so it is none of this program's",

@@ -112,6 +112,8 @@ impl<S: Scope> Memory for Heap<S> {
         compare_exchange64(offset: usize, current: u64, new: u64) -> u64;
         acquire_fence();
         release_fence();
+        read16(offset: usize) -> [u64; 2];
+        write16(offset: usize, from: [u64; 2]);
         read(offset: usize, into: &mut [u64]);
         write(offset: usize, from: &[u64]);
     }

@@ -59,6 +59,16 @@ pub trait Memory: Clone {
     /// No earlier access moves behind this fence past a relaxed store that follows it.
     fn release_fence(&self);
 
+    /// Copies 16 aligned bytes of plain data out, low double word first; as [`read`](Self::read).
+    fn read16(&self, offset: usize) -> [u64; 2] {
+        let mut words = [0; 2];
+        self.read(offset, &mut words);
+        words
+    }
+    /// Copies 16 aligned bytes of plain data in, low double word first; as [`write`](Self::write).
+    fn write16(&self, offset: usize, from: [u64; 2]) {
+        self.write(offset, &from);
+    }
     /// Copies plain data out; the protocol says that nobody writes it meanwhile, and if somebody
     /// does, the copy holds arbitrary bytes and nothing else happens.
     fn read(&self, offset: usize, into: &mut [u64]);

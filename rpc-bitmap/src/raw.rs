@@ -131,6 +131,21 @@ impl<S: Scope> Memory for Raw<S> {
     }
 
     #[inline(always)]
+    fn read16(&self, offset: usize) -> [u64; 2] {
+        let from = self.at::<[u64; 2]>(offset, 1);
+        // SAFETY: the range lies in the region and is aligned (see `at`). The access is like a
+        // volatile one: a value that another agent writes meanwhile is arbitrary.
+        unsafe { target::read16(from) }
+    }
+
+    #[inline(always)]
+    fn write16(&self, offset: usize, from: [u64; 2]) {
+        let to = self.at::<[u64; 2]>(offset, 1);
+        // SAFETY: as in `read16`.
+        unsafe { target::write16(to, from) };
+    }
+
+    #[inline(always)]
     fn read(&self, offset: usize, into: &mut [u64]) {
         let from = self.at::<u64>(offset, into.len());
         for (i, word) in into.iter_mut().enumerate() {

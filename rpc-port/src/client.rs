@@ -228,8 +228,15 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     pub fn try_open(&self, opcode: Opcode) -> Option<Opened<&Self>> {
         let mask = self.gather(opcode);
         let lead = is_leader(mask, self.warp.lane());
-        let found = if lead { self.find(false) } else { None };
-        let slot = self.slot(mask, opcode, encode(found))?;
+        let mut found = NOT_FOUND;
+        if lead {
+            let start = self.start(false);
+            found = encode(self.lock(start, true));
+            if found == NOT_FOUND {
+                found = search(self.clone(), start, false, false);
+            }
+        }
+        let slot = self.slot(mask, opcode, found)?;
         Some(self.opened(slot))
     }
 
@@ -282,20 +289,28 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         let mut found = STOPPED;
         // The leader waits for all; they meet in `broadcast`.
         if is_leader(mask, self.warp.lane()) {
-            let mut attempts = 0;
-            found = loop {
-                let found = encode(self.find(reserved));
-                if found != NOT_FOUND {
-                    break found;
-                }
-                attempts += 1;
-                if attempts % POLLS_PER_STOP == 0 && self.transport.stopped() {
-                    break STOPPED;
-                }
-                self.warp.back_off(attempts);
-            };
+            // The warp's own port first: one atomic where callers are fewer than ports.
+            let start = self.start(reserved);
+            found = encode(self.lock(start, true));
+            if found == NOT_FOUND {
+                found = search(self.clone(), start, reserved, true);
+            }
         }
         self.slot(mask, opcode, found).ok_or(Error::Stopped)
+    }
+
+    /// The port to begin with.
+    #[inline(always)]
+    fn start(&self, reserved: bool) -> u32 {
+        let geometry = self.transport.geometry();
+        let start = self.warp.port_hint();
+        if reserved {
+            geometry.panic_port()
+        } else if start < geometry.ports {
+            start
+        } else {
+            start.checked_rem(geometry.ports).unwrap_or(0)
+        }
     }
 
     /// Every lane of `mask`: takes what the leader found.
@@ -323,59 +338,6 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         };
         self.regain(&mut slot);
         Some(slot)
-    }
-
-    /// Locks a port that this side owns: its index and sequence number. `reserved` is the panic
-    /// handler's.
-    ///
-    /// The warp's own port first, which takes one atomic where callers are fewer than ports; then
-    /// any that is free; then any whose last call may have been answered meanwhile.
-    #[inline(always)]
-    fn find(&self, reserved: bool) -> Option<(u32, u32)> {
-        let geometry = self.transport.geometry();
-        let ports = geometry.ports;
-        let mut start = self.warp.port_hint();
-        if reserved {
-            start = geometry.panic_port();
-        } else if start >= ports {
-            start = start.checked_rem(ports).unwrap_or(0);
-        }
-        let (busy, in_flight) = (self.busy(), self.in_flight());
-        let words = ports.div_ceil(u32::BITS);
-        let (mut index, mut candidates) = (start / u32::BITS, 1_u32 << (start % u32::BITS));
-        // Of the reserved port there is only one.
-        let (mut left, mut waits) = (if reserved { 0 } else { words }, reserved);
-        let mut next = index;
-        // One place for the lock: it is inlined wherever a program calls.
-        loop {
-            while candidates != 0 {
-                let port = index * u32::BITS + candidates.trailing_zeros();
-                let found = self.lock(port, waits);
-                if found.is_some() {
-                    return found;
-                }
-                candidates &= candidates - 1;
-            }
-            if left == 0 {
-                if waits {
-                    return None;
-                }
-                waits = true;
-                left = words;
-            }
-            left -= 1;
-            index = next;
-            next = if next + 1 < words { next + 1 } else { 0 };
-            candidates = if waits {
-                in_flight.word(index)
-            } else {
-                !busy.word(index)
-            };
-            let rest = ports - index * u32::BITS;
-            if rest < u32::BITS {
-                candidates &= (1 << rest) - 1;
-            }
-        }
     }
 
     /// Locks `port` if it is free: its index and sequence number. One whose last call was
@@ -408,31 +370,77 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         Some((port, sequence))
     }
 
-    /// Gives up the lock of a port whose last hand-over was `sequence`; `in_flight` by which lane's
-    /// word its reply will be known.
+    /// Gives up the lock of a port that was `found` at a sequence number and has come to `sequence`.
+    ///
+    /// An addition, and no store: it is part of a release's sequence, so that what an earlier holder
+    /// released is handed on; and whoever tries the lock meanwhile changes nothing.
     #[inline(always)]
-    fn unlock(&self, slot: &ClientSlot, whole: bool, in_flight: Option<u32>) {
-        let mut after = u64::from(slot.sequence);
-        if let Some(leader) = in_flight {
-            after |= IN_FLIGHT | u64::from(leader) << LEADER_SHIFT;
-            self.in_flight().set(slot.port);
-        } else {
-            self.busy().clear(slot.port);
+    fn unlock(&self, port: u32, found: u32, sequence: u32) {
+        self.busy().clear(port);
+        let change = u64::from(sequence).wrapping_sub(LOCKED | u64::from(found));
+        // Relaxed: this port's words carry their numbers and its packets were not touched, so there
+        // is nothing to release. What the lanes' words hold was read by the server before it
+        // answered, so no later store of another warp is overtaken by one of these (A9).
+        self.private.fetch_add64(self.state(port), change);
+    }
+
+    /// Locks `port` if it seems to be free, as [`lock`](Self::lock) does: without an atomic, of which
+    /// each is waited for by all that come to the same port, if it is not.
+    #[inline(always)]
+    fn try_lock(&self, port: u32, in_flight: bool) -> u64 {
+        if self.private.load64(self.state(port)) & LOCKED != 0 {
+            return NOT_FOUND;
         }
-        // Additions, and no stores: they are part of a release's sequence, so that what an earlier
-        // holder released is handed on; and whoever tries the lock meanwhile changes nothing.
-        let place = self.state(slot.port);
-        let change = after.wrapping_sub(LOCKED | u64::from(slot.found));
-        if whole && !slot.any_ordered {
-            // Relaxed: this port's words carry their numbers and its packets were not touched, so
-            // there is nothing to release. What the lanes' words hold was read by the server before
-            // it answered, so no later store of another warp is overtaken by one of these (A9).
-            self.private.fetch_add64(place, change);
-        } else {
-            // Release: pairs with the acquire in `meet` of the next holder, which may write the
-            // packets that these lanes have read.
-            self.private.fetch_add64_release(place, change);
+        lock(self.clone(), port, in_flight)
+    }
+
+    /// Any port that can be had now.
+    #[inline(always)]
+    fn find(&self, start: u32, reserved: bool) -> u64 {
+        if reserved {
+            return self.try_lock(start, true);
         }
+        let ports = self.transport.geometry().ports;
+        // Those that are this warp's rather than others'.
+        let stride = self.warp.port_stride();
+        let mut port = start;
+        for _ in 0..OWN_PORTS {
+            let found = self.try_lock(port, true);
+            if found != NOT_FOUND {
+                return found;
+            }
+            port = port.wrapping_add(stride);
+            if port >= ports {
+                port = port.checked_rem(ports).unwrap_or(0);
+            }
+        }
+        // One that is free, then one whose last call may have been answered meanwhile.
+        let (busy, in_flight) = (self.busy(), self.in_flight());
+        let words = ports.div_ceil(u32::BITS);
+        for step in 0..2 * words {
+            let waits = step >= words;
+            let index = (start / u32::BITS + step) % words;
+            let mut candidates = if waits {
+                in_flight.word(index)
+            } else {
+                !busy.word(index)
+            };
+            let rest = ports - index * u32::BITS;
+            if rest < u32::BITS {
+                candidates &= (1 << rest) - 1;
+            }
+            // Each warp begins at another bit: they all see the same ones.
+            candidates = candidates.rotate_right(start);
+            while candidates != 0 {
+                let bit = candidates.trailing_zeros().wrapping_add(start) % u32::BITS;
+                let found = self.try_lock(index * u32::BITS + bit, waits);
+                if found != NOT_FOUND {
+                    return found;
+                }
+                candidates &= candidates - 1;
+            }
+        }
+        NOT_FOUND
     }
 
     /// Every lane of the port, before the first packet is written: orders that behind what the last
@@ -480,16 +488,17 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
 
     /// Every lane of the port: waits until each has its reply.
     ///
-    /// At first there are two looks under way at a time, half a round trip apart where the warp's
-    /// [`stagger`](Warp::stagger) is that: a reply is found half a round trip earlier at best.
+    /// At first there are two looks under way at a time, half a round trip apart by the warp's
+    /// [`stagger`](Warp::stagger): so a reply is found half a round trip earlier at best.
     #[inline(always)]
     fn wait_by_lane(&self, slot: &mut ClientSlot) -> Result<Status, Error> {
         let lane = self.warp.lane();
         let leader = slot.mask & slot.mask.wrapping_neg();
         let lead = is_leader(slot.mask, lane);
         let (mut polls, mut ready, mut reply) = (0_u32, 0, None);
+        self.warp.stagger(0);
         let mut ahead = self.transport.look(slot.port, lane);
-        self.warp.stagger();
+        self.warp.stagger(1);
         loop {
             let seen = ahead;
             if reply.is_none() && (lead || polls < POLLS_BY_LANE || ready & leader != 0) {
@@ -579,6 +588,102 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     #[inline(always)]
     fn spread(&self, mask: u64, lane: u32) -> (u32, u32) {
         spread::<T>(self.transport.geometry().lanes, mask, lane)
+    }
+}
+
+/// Ports that a warp looks at before it looks for any: those at its hint and at its stride from
+/// there.
+const OWN_PORTS: u32 = 4;
+
+/// The leader, where its own port was not to be had: finds another, and waits for one if it `waits`.
+///
+/// Here and in [`close`] the client comes by value and a call is not inlined: a program has these
+/// once, and can keep its client in registers. There is no mask: the leader is alone.
+#[cold]
+#[inline(never)]
+#[allow(clippy::needless_pass_by_value)]
+fn search<T: Transport, P: Memory<Scope = Device>, W: Warp>(
+    client: Client<T, P, W>,
+    start: u32,
+    reserved: bool,
+    waits: bool,
+) -> u64 {
+    let mut attempts = 0;
+    loop {
+        let found = client.find(start, reserved);
+        if found != NOT_FOUND || !waits {
+            return found;
+        }
+        attempts += 1;
+        if attempts % POLLS_PER_STOP == 0 && client.transport.stopped() {
+            return STOPPED;
+        }
+        client.warp.back_off(attempts);
+    }
+}
+
+/// As [`Client::lock`].
+#[inline(never)]
+#[allow(clippy::needless_pass_by_value)]
+fn lock<T: Transport, P: Memory<Scope = Device>, W: Warp>(
+    client: Client<T, P, W>,
+    port: u32,
+    in_flight: bool,
+) -> u64 {
+    encode(client.lock(port, in_flight))
+}
+
+/// A port that some of its lanes let go of.
+#[derive(Clone, Copy)]
+struct Holding {
+    port: u32,
+    mask: u64,
+    /// The lanes that let go of it here.
+    active: u64,
+    found: u32,
+    sequence: u32,
+    owned: bool,
+    /// There is something to release.
+    releases: bool,
+}
+
+/// The leader of lanes that let go of a port, when that is not all there is to it: others may hold it
+/// still, there is something to release, or the last call goes on.
+#[inline(never)]
+#[allow(clippy::needless_pass_by_value)]
+fn close<T: Transport, P: Memory<Scope = Device>, W: Warp>(
+    client: Client<T, P, W>,
+    holding: Holding,
+) {
+    let Holding { port, mask, .. } = holding;
+    if holding.active != mask {
+        // Acquire and release: whoever comes last is ordered behind all the others.
+        let gone = client
+            .private
+            .fetch_or64_acq_rel(client.holders(port), holding.active);
+        if gone | holding.active != mask {
+            return;
+        }
+        // Relaxed: the port's next holder is ordered behind this by the lock.
+        client.private.store64(client.holders(port), 0);
+    }
+    let mut after = u64::from(holding.sequence);
+    if holding.owned {
+        client.busy().clear(port);
+    } else {
+        after |= IN_FLIGHT | u64::from(mask.trailing_zeros()) << LEADER_SHIFT;
+        client.in_flight().set(port);
+    }
+    let change = after.wrapping_sub(LOCKED | u64::from(holding.found));
+    if holding.releases {
+        // Release: pairs with the acquire in `meet` of the next holder, which may write the packets
+        // that these lanes have read.
+        client
+            .private
+            .fetch_add64_release(client.state(port), change);
+    } else {
+        // Relaxed, as in `unlock`.
+        client.private.fetch_add64(client.state(port), change);
     }
 }
 
@@ -711,19 +816,20 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Process for Client<T, P, 
         if !is_leader(active, self.warp.lane()) {
             return;
         }
-        if active != slot.mask {
-            // Acquire and release: whoever comes last is ordered behind all the others.
-            let gone = self
-                .private
-                .fetch_or64_acq_rel(self.holders(slot.port), active);
-            if gone | active != slot.mask {
-                return;
-            }
-            // Relaxed: the port's next holder is ordered behind this by the lock.
-            self.private.store64(self.holders(slot.port), 0);
+        if active == slot.mask && owned && !slot.any_ordered {
+            self.unlock(slot.port, slot.found, slot.sequence);
+        } else {
+            let holding = Holding {
+                port: slot.port,
+                mask: slot.mask,
+                active,
+                found: slot.found,
+                sequence: slot.sequence,
+                owned,
+                releases: slot.any_ordered || active != slot.mask,
+            };
+            close(self.clone(), holding);
         }
-        let leader = slot.mask.trailing_zeros();
-        self.unlock(slot, active == slot.mask, (!owned).then_some(leader));
     }
 
     #[inline(always)]

@@ -199,7 +199,7 @@ impl<P: Process> DynamicPort<P> {
     /// Ends a send of the next packets of each lane's message, on packets that this side owns. Lanes
     /// that `refer` begin with these words instead, and send nothing else.
     #[inline(always)]
-    pub fn end_send_part<'m>(
+    pub fn end_send_part<'m, const BY_WORD: bool>(
         &mut self,
         cursor: &Cursor,
         message: impl Fn(u32) -> &'m [u8],
@@ -227,7 +227,7 @@ impl<P: Process> DynamicPort<P> {
             }
             let message = message(lane);
             for part in 0..cursor.parts(message.len() as u64) {
-                process.store(slot, lane, part, &cursor.put(message, part));
+                process.store(slot, lane, part, &cursor.put::<BY_WORD>(message, part));
             }
         });
         self.post_packets();
@@ -351,7 +351,7 @@ impl<P: Process> DynamicPort<P> {
                 let address = referred.then(|| process.reference(message(lane))).flatten();
                 address.map(|address| [message(lane).len() as u64 | REFERENCE, address])
             };
-            self.end_send_part(&cursor, &message, refer);
+            self.end_send_part::<true>(&cursor, &message, refer);
             cursor.advance();
             let process = &self.held.process;
             let more =
@@ -376,7 +376,7 @@ impl<P: Process> DynamicPort<P> {
         let mut cursor = self.cursor();
         loop {
             self.own()?;
-            self.end_send_part(&cursor, &message, |_, _| None);
+            self.end_send_part::<false>(&cursor, &message, |_, _| None);
             cursor.advance();
             if !self.any(|lane| cursor.more(message(lane).len() as u64)) {
                 return Ok(());

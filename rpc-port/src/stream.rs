@@ -84,9 +84,10 @@ impl Cursor {
         self.position + skipped as u64
     }
 
-    /// Packet `part` of the next hand-over; past the end it is empty.
+    /// Packet `part` of the next hand-over; past the end it is empty. `BY_WORD` copies words where the
+    /// message is aligned to them, for long ones: it takes more code.
     #[inline(always)]
-    pub fn put(&self, message: &[u8], part: usize) -> Packet {
+    pub fn put<const BY_WORD: bool>(&self, message: &[u8], part: usize) -> Packet {
         let mut packet = Packet::ZERO;
         let length = message.len() as u64;
         let head = self.head(part);
@@ -99,7 +100,7 @@ impl Cursor {
         let room = packet.bytes_mut().get_mut(head..self.payload);
         let room = room.unwrap_or_default();
         let count = rest.len().min(room.len());
-        room[..count].copy_from_slice(&rest[..count]);
+        copy::<BY_WORD>(&rest[..count], &mut room[..count]);
         packet
     }
 
@@ -128,6 +129,27 @@ impl Cursor {
     #[inline(always)]
     pub const fn length(packet: &Packet) -> u64 {
         packet.words[0]
+    }
+}
+
+/// Copies bytes; on a GPU a copy of bytes that are not known to be aligned goes byte by byte.
+#[inline(always)]
+fn copy<const BY_WORD: bool>(from: &[u8], to: &mut [u8]) {
+    if BY_WORD {
+        let (head, words, tail) = bytemuck::pod_align_to::<u8, u64>(from);
+        let (other_head, places, other_tail) = bytemuck::pod_align_to_mut::<u8, u64>(to);
+        if head.is_empty() && other_head.is_empty() && words.len() == places.len() {
+            for (place, word) in places.iter_mut().zip(words) {
+                *place = *word;
+            }
+            for (place, byte) in other_tail.iter_mut().zip(tail) {
+                *place = *byte;
+            }
+            return;
+        }
+    }
+    for (place, byte) in to.iter_mut().zip(from) {
+        *place = *byte;
     }
 }
 
@@ -195,7 +217,7 @@ impl Sink for Prefix<'_> {
     fn chunk(&mut self, _: u32, bytes: &[u8]) {
         let room = self.buffer.get_mut(self.received..).unwrap_or(&mut []);
         let count = bytes.len().min(room.len());
-        room[..count].copy_from_slice(&bytes[..count]);
+        copy::<true>(&bytes[..count], &mut room[..count]);
         self.received += bytes.len();
     }
 

@@ -262,12 +262,6 @@ pub trait Transport: Clone {
     }
 }
 
-/// Words that hold `bytes` bytes.
-#[inline(always)]
-const fn words(bytes: usize) -> usize {
-    bytes.div_ceil(8)
-}
-
 /// Lanes of `mask`, lowest first.
 #[inline(always)]
 pub(crate) fn lanes(mut mask: u64) -> impl Iterator<Item = u32> {

@@ -41,10 +41,13 @@ pub trait Warp: Clone {
     /// Called in a wait for the `polls`-th time, from 1.
     fn pause(&self, polls: u32);
 
-    /// Called between the first two looks for a reply, which are under way together: waits half as
-    /// long as a look takes, where looks take long.
+    /// Called before the first look for a reply (`look` 0) and before the second one (1), which is
+    /// under way together with the first: waits as long as a host takes at best to see a request, and
+    /// half as long as a look takes, where looks take long.
     #[inline(always)]
-    fn stagger(&self) {}
+    fn stagger(&self, look: u32) {
+        let _ = look;
+    }
 
     /// Called when no port was found for the `attempts`-th time, from 1.
     #[inline(always)]
@@ -62,6 +65,12 @@ pub trait Warp: Clone {
     /// Where this warp's search for a port starts: different for warps that run at once, low where
     /// few run.
     fn port_hint(&self) -> u32;
+
+    /// How far apart the ports lie that no other warp begins with, from its hint on.
+    #[inline(always)]
+    fn port_stride(&self) -> u32 {
+        1
+    }
 }
 
 /// Whether `lane` is the leader of `mask`.

@@ -109,7 +109,7 @@ fn send<T: Transport<Shared = Memory>>(
         let refer = |_: &&TestServer<T>, lane: u32| {
             referred.get(&lane).map(|length| [length | REFERENCE, 0])
         };
-        port.end_send_part(&cursor, |lane| &all[lane as usize], refer);
+        port.end_send_part::<true>(&cursor, |lane| &all[lane as usize], refer);
         cursor.advance();
         if !port.any(|lane| cursor.more(all[lane as usize].len() as u64)) {
             return Ok(());

@@ -74,7 +74,7 @@ where
         message: &dyn Fn(u32) -> &'m [u8],
         refer: &dyn Fn(u32) -> Option<[u64; 2]>,
     ) {
-        Self::end_send_part(self, cursor, message, |_, lane| refer(lane));
+        Self::end_send_part::<true>(self, cursor, message, |_, lane| refer(lane));
     }
 
     fn end(self: Box<Self>, status: Status) -> Result<(), Box<dyn RawPort>> {

@@ -19,8 +19,9 @@ pub const LINE: usize = 64;
 pub const REPLY_STRIDE: usize = 32;
 /// Ports whose client sets the same summary word.
 pub const SUMMARY_PORTS: u32 = 64;
-/// Bytes between two summary words: a line each.
-pub const SUMMARY_STRIDE: usize = 64;
+/// Bytes between two summary words: far enough apart for hundreds of ports that call at once, close
+/// enough that a server that wakes, its caches cold, sees those of thousands in a few lines.
+pub const SUMMARY_STRIDE: usize = 16;
 /// Most ordinary ports a client can have.
 pub const MAX_PORTS: u32 = 1 << 16;
 
@@ -271,7 +272,8 @@ impl Geometry {
         self.replies() + self.bitmap_bytes().next_multiple_of(64)
     }
 
-    /// The packets: `[port][lane]`, 64 bytes each.
+    /// The packets, `[port][lane]`, 64 bytes each; in [`LayoutKind::Line`] those of a port are
+    /// interleaved, see [`unit`](Self::unit).
     #[inline(always)]
     pub const fn packets(&self) -> usize {
         match self.layout {
@@ -280,7 +282,15 @@ impl Geometry {
         }
     }
 
-    /// Where the packet of `lane` of `port` lies.
+    /// [`LayoutKind::Line`]: where bytes `16 * unit ..` of packet `index` of `port` lie. Of all packets
+    /// of a port the first 16 bytes come first, then the second: what the lanes of a warp access
+    /// together is contiguous.
+    #[inline(always)]
+    pub const fn unit(&self, port: u32, index: u32, unit: usize) -> usize {
+        self.packet(port, 0) + (unit * self.lanes as usize + index as usize) * WORD
+    }
+
+    /// [`LayoutKind::Compact`]: where the packet of `lane` of `port` lies.
     #[inline(always)]
     pub const fn packet(&self, port: u32, lane: u32) -> usize {
         self.packets()
@@ -383,7 +393,7 @@ mod tests {
             ]),
         };
         let mut shared = shared;
-        shared.push((g.summaries(), total.div_ceil(64) * 64));
+        shared.push((g.summaries(), total.div_ceil(64) * 16));
         let private = Vec::from([
             (0, 64),
             (g.state(0), total * 16),

@@ -159,3 +159,19 @@ pub(super) fn prefetch(address: *const u8, write: bool) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (address, write);
 }
+
+/// # Safety
+/// `address` is aligned to 16 bytes and allocated.
+#[inline(always)]
+pub(super) unsafe fn read16(address: *mut [u64; 2]) -> [u64; 2] {
+    // SAFETY: the caller vouches for the address.
+    unsafe { address.read_volatile() }
+}
+
+/// # Safety
+/// `address` is aligned to 16 bytes and allocated.
+#[inline(always)]
+pub(super) unsafe fn write16(address: *mut [u64; 2], value: [u64; 2]) {
+    // SAFETY: the caller vouches for the address.
+    unsafe { address.write_volatile(value) };
+}

@@ -137,6 +137,34 @@ pub(super) unsafe fn store128<S: Scope>(address: *mut [u64; 2], value: [u64; 2])
     }
 }
 
+/// Plain data, as the two halves of one access: `read_volatile` would make two of it.
+///
+/// # Safety
+/// `address` is aligned to 16 bytes and allocated.
+#[inline(always)]
+pub(super) unsafe fn read16(address: *mut [u64; 2]) -> [u64; 2] {
+    let (low, high);
+    // SAFETY: the caller vouches for the address; the instruction has no other effect.
+    unsafe {
+        asm!("ld.volatile.global.v2.u64 {{{}, {}}}, [{}];",
+            out(reg64) low, out(reg64) high, in(reg64) global(address), options(nostack));
+    }
+    [low, high]
+}
+
+/// As [`read16`].
+///
+/// # Safety
+/// `address` is aligned to 16 bytes and allocated.
+#[inline(always)]
+pub(super) unsafe fn write16(address: *mut [u64; 2], value: [u64; 2]) {
+    // SAFETY: the caller vouches for the address; the instruction has no other effect.
+    unsafe {
+        asm!("st.volatile.global.v2.u64 [{}], {{{}, {}}};",
+            in(reg64) global(address), in(reg64) value[0], in(reg64) value[1], options(nostack));
+    }
+}
+
 /// PTX has one fence for acquire and release.
 #[inline(always)]
 fn fence<S: Scope>() {

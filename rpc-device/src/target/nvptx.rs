@@ -92,16 +92,19 @@ impl Warp for Lanes {
     }
 
     #[inline(always)]
-    fn stagger(&self) {
-        // SAFETY: sleeps.
-        unsafe { asm!("nanosleep.u32 {};", in(reg32) 400, options(nomem, nostack)) };
+    fn stagger(&self, look: u32) {
+        // Cycles of some 0.5 ns. Not `nanosleep`, which takes a microsecond at least.
+        let wait = if look == 0 { 500 } else { 1100 };
+        let start = clock();
+        while clock().wrapping_sub(start) < wait {}
     }
 
     #[inline(always)]
     fn back_off(&self, attempts: u32) {
-        // Each attempt reads two words of device memory that the holders of ports write. The
-        // hardware picks a time between 0 and twice this, so that waiting warps do not stay in step.
-        let nanoseconds = 50 << (attempts % 32).min(5);
+        // Each attempt reads words of device memory that the holders of ports write, and a port is free
+        // for as long as it takes one of many waiting warps to see it: the more wait, the longer each.
+        // The hardware picks a time between 0 and twice this, so that they do not stay in step.
+        let nanoseconds = 50 << attempts.min(8);
         // SAFETY: sleeps.
         unsafe { asm!("nanosleep.u32 {};", in(reg32) nanoseconds, options(nomem, nostack)) };
     }
@@ -123,6 +126,21 @@ impl Warp for Lanes {
         // SAFETY: reads registers.
         unsafe { warp_id() * sm_count() + sm_id() }
     }
+
+    #[inline(always)]
+    fn port_stride(&self) -> u32 {
+        // SAFETY: reads a register.
+        unsafe { sm_count() }
+    }
+}
+
+/// Cycles, of which 2^32 take some two seconds.
+#[inline(always)]
+fn clock() -> u32 {
+    let cycles: u32;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov.u32 {}, %clock;", out(reg32) cycles, options(nomem, nostack)) };
+    cycles
 }
 
 /// This thread's block.

@@ -5,7 +5,7 @@ use rpc_types::layout::next_sequence;
 use rpc_types::packet::PACKET_WORDS;
 use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
 
-use super::{Header, Reply, Request, Transport, words};
+use super::{Header, Reply, Request, Transport};
 
 /// The layout `Compact`. A mailbox bit is flipped by an atomic addition on a word that other
 /// threads of the same side flip other bits of; each word has one writing side.
@@ -32,6 +32,12 @@ impl<M: Memory<Scope = System>> Compact<M> {
     fn mask(&self, port: u32) -> usize {
         self.geometry.masks() + port as usize * 8
     }
+}
+
+/// Words that hold `bytes` bytes.
+#[inline(always)]
+const fn words(bytes: usize) -> usize {
+    bytes.div_ceil(8)
 }
 
 /// Flips a bit to `value`; it is `!value` before.

@@ -4,7 +4,7 @@ use rpc_bitmap::{Memory, System, words_here};
 use rpc_types::layout::{LINE, WORD, reply, request};
 use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
 
-use super::{Header, Reply, Request, Transport, Words, lanes, words};
+use super::{Header, Reply, Request, Transport, Words, lanes};
 
 /// The layout `Line`. Shared words are only loaded and stored, so it works where the link has no
 /// atomic read-modify-writes.
@@ -381,18 +381,19 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
 
     #[inline(always)]
     fn put(&self, port: u32, index: u32, packet: &Packet, bytes: usize, _: Option<Opcode>) {
-        self.shared.write(
-            self.geometry.packet(port, index),
-            &packet.words[..words(bytes)],
-        );
+        let (units, _) = packet.words.as_chunks::<2>();
+        for (unit, words) in units.iter().enumerate().take(bytes.div_ceil(WORD)) {
+            self.shared
+                .write16(self.geometry.unit(port, index, unit), *words);
+        }
     }
 
     #[inline(always)]
     fn take(&self, port: u32, index: u32, packet: &mut Packet, bytes: usize) {
-        self.shared.read(
-            self.geometry.packet(port, index),
-            &mut packet.words[..words(bytes)],
-        );
+        let (units, _) = packet.words.as_chunks_mut::<2>();
+        for (unit, words) in units.iter_mut().enumerate().take(bytes.div_ceil(WORD)) {
+            *words = self.shared.read16(self.geometry.unit(port, index, unit));
+        }
     }
 
     #[inline(always)]
