@@ -126,6 +126,11 @@ impl<S: Scope> Memory for Raw<S> {
     }
 
     #[inline(always)]
+    fn acquire_dependent(&self) {
+        target::acquire_dependent::<S>();
+    }
+
+    #[inline(always)]
     fn release_fence(&self) {
         target::release_fence::<S>();
     }

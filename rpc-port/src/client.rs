@@ -8,7 +8,7 @@ use rpc_bitmap::{Bitmap, Device, Memory};
 use rpc_types::layout::{IN_FLIGHT, LOCKED, next_sequence};
 use rpc_types::{Geometry, Opcode, Packet, Status};
 
-use crate::dynamic::DynamicPort;
+use crate::dynamic::{DynamicPort, InPlace};
 use crate::error::Error;
 use crate::port::{Opened, Port};
 use crate::process::Process;
@@ -207,20 +207,14 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         self.slot_by(self.gather(opcode), opcode, false)
     }
 
-    /// Opens a port, lets `f` use it and closes it. The opcode is a constant wherever this is inlined:
-    /// lanes that are here together want the same, since no compiler merges operations that lanes do
-    /// together.
+    /// Opens a port for an opcode that is a constant wherever this is inlined: lanes that are here
+    /// together want the same, since no compiler merges operations that lanes do together.
     ///
-    /// Nothing of the port goes through memory that a compiler could not keep in registers, as a
-    /// `Result` with a port in it does.
+    /// It gives no port but what one is made of: a port in a `Result` goes through memory that the
+    /// compiler cannot keep in registers.
     #[inline(always)]
-    pub(crate) fn with_constant<R>(
-        &self,
-        opcode: Opcode,
-        f: impl FnOnce(&mut DynamicPort<&Self>) -> Result<R, Error>,
-    ) -> Result<R, Error> {
-        let slot = self.slot_by(self.warp.active_mask(), opcode, false)?;
-        DynamicPort::open(self, slot).with(f)
+    pub(crate) fn open_constant(&self, opcode: Opcode) -> Result<ClientSlot, Error> {
+        self.slot_by(self.warp.active_mask(), opcode, false)
     }
 
     /// Opens a port for `opcode` if one is free now.
@@ -263,7 +257,10 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         f: impl FnOnce(&mut DynamicPort<&Self>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let slot = self.slot_by(self.gather(opcode), opcode, reserved)?;
-        DynamicPort::open(self, slot).with(f)
+        let mut port = InPlace::new(self, slot);
+        let result = f(&mut port);
+        port.close();
+        result
     }
 
     /// The lanes that are here together and want the same.
@@ -453,9 +450,10 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         slot.met = true;
         slot.any_ordered = true;
         // Acquire: the lock, read relaxed, pairs with the release of `unlock` of the last holder that
-        // touched the packets; the additions since are part of that release's sequence.
+        // touched the packets; the additions since are part of that release's sequence. What follows
+        // are stores to the packets, which are made because the port is locked.
         if is_leader(slot.mask, self.warp.lane()) {
-            self.private.acquire_fence();
+            self.private.acquire_dependent();
         }
         self.warp.sync(slot.mask);
     }
@@ -529,11 +527,15 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     #[inline(always)]
     fn accept(&self, slot: &mut ClientSlot, reply: Reply) -> Status {
         slot.any_ordered |= reply.in_packets;
-        if slot.was_ordered || reply.in_packets {
-            // Acquire, each lane for itself: pairs with the server's `publish_reply`. Where neither
-            // request nor reply was in packets there is nothing to acquire: the message came with
-            // its number (A8).
+        // Each lane for itself: pairs with the server's `publish_reply`, or `send`.
+        if slot.ordered {
+            // Acquire: the lanes may look at any memory now.
             self.transport.acquire();
+        } else if slot.was_ordered || reply.in_packets {
+            // Acquire: they will look at this port's packets, or write them, and only because the
+            // reply is here. Where neither request nor reply was in packets there is nothing to
+            // acquire: the message came with its number (A8).
+            self.transport.shared().acquire_dependent();
         }
         slot.reply = reply;
         self.transport.reply_status(slot.port, &reply)
@@ -904,6 +906,11 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Process for Client<T, P, 
         // The same on all lanes: one whose message is over has stored nothing.
         slot.filled = Filled::Packets;
         self.post(slot, Status::SUCCESS);
+    }
+
+    #[inline(always)]
+    fn order(&self, slot: &mut ClientSlot) {
+        slot.order();
     }
 
     #[inline(always)]

@@ -5,12 +5,13 @@
 //! by itself; a receive after a receive, or a send of the other side, does.
 
 use core::mem::ManuallyDrop;
+use core::ops::{Deref, DerefMut};
 
 use rpc_bitmap::{Device, Memory};
 use rpc_types::stream::{Answer, LENGTH_SIZE, REFERENCE};
 use rpc_types::{Opcode, Packet, Status};
 
-use crate::client::Client;
+use crate::client::{Client, ClientSlot};
 use crate::error::Error;
 use crate::port::Held;
 use crate::process::Process;
@@ -401,6 +402,8 @@ impl<P: Process> DynamicPort<P> {
         let mut places = P::Lengths::ZERO;
         self.own()?;
         let Held { process, slot, .. } = &mut self.held;
+        // What the host puts there is seen behind its next hand-over.
+        process.order(slot);
         // Not part of a message: each lane's in its own packet, wherever its messages' packets lie.
         process.send(slot, size_of::<Answer>(), |lane, packet| {
             let mut answer = Answer::default();
@@ -484,8 +487,8 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> DynamicPort<&Client<T, P,
     /// and they see what the host wrote before it answered. Without this only hand-overs of more
     /// than 8 bytes do so.
     #[inline(always)]
-    pub const fn order(&mut self) {
-        self.held.slot.order();
+    pub fn order(&mut self) {
+        self.held.process.order(&mut self.held.slot);
     }
 
     /// Nobody will look for the reply to what is sent next: the port will be closed.
@@ -510,20 +513,44 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> DynamicPort<&Client<T, P,
         self.held.slot.begin(opcode);
         Ok(())
     }
+}
 
-    /// Uses the port and closes it: as dropping it does, but in place, so that what is known of the
-    /// port can stay in registers.
+/// A port that is closed where it is, so that what is known of it can stay in registers: dropping one
+/// is a function of its own, which gets its address.
+pub(crate) struct InPlace<P: Process>(ManuallyDrop<DynamicPort<P>>);
+
+impl<'c, T: Transport, P: Memory<Scope = Device>, W: Warp> InPlace<&'c Client<T, P, W>> {
+    /// A port that was just opened.
     #[inline(always)]
-    pub(crate) fn with<R>(self, f: impl FnOnce(&mut Self) -> R) -> R {
-        let mut port = ManuallyDrop::new(self);
-        let result = f(&mut port);
+    pub(crate) fn new(client: &'c Client<T, P, W>, slot: ClientSlot) -> Self {
+        Self(ManuallyDrop::new(DynamicPort::open(client, slot)))
+    }
+
+    /// Gives the port back.
+    #[inline(always)]
+    pub(crate) fn close(mut self) {
         let Held {
             process,
             slot,
             owned,
-        } = &mut port.held;
+        } = &mut self.0.held;
         process.close(slot, *owned);
-        result
+    }
+}
+
+impl<P: Process> Deref for InPlace<P> {
+    type Target = DynamicPort<P>;
+
+    #[inline(always)]
+    fn deref(&self) -> &DynamicPort<P> {
+        &self.0
+    }
+}
+
+impl<P: Process> DerefMut for InPlace<P> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut DynamicPort<P> {
+        &mut self.0
     }
 }
 

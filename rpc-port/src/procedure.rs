@@ -5,7 +5,7 @@ use rpc_bitmap::{Device, Memory};
 use rpc_types::Opcode;
 
 use crate::client::Client;
-use crate::dynamic::DynamicPort;
+use crate::dynamic::{DynamicPort, InPlace};
 use crate::error::Error;
 use crate::stream::Sink;
 use crate::transport::Transport;
@@ -62,7 +62,11 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     /// What the server says instead of a reply, or that the run is ending.
     #[inline(always)]
     pub fn call<C: Procedure>(&self, request: &C::Request) -> Result<C::Reply, Error> {
-        self.with_constant(C::OPCODE, |port| port.call::<C>(request))
+        let slot = self.open_constant(C::OPCODE)?;
+        let mut port = InPlace::new(self, slot);
+        let result = port.call::<C>(request);
+        port.close();
+        result
     }
 
     /// Calls `C` and does not wait: there is no reply, nor word of an error.
@@ -71,7 +75,11 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     /// That the run is ending.
     #[inline(always)]
     pub fn notify<C: Procedure<Reply = Empty>>(&self, request: &C::Request) -> Result<(), Error> {
-        self.with_constant(C::OPCODE, |port| port.notify::<C>(request))
+        let slot = self.open_constant(C::OPCODE)?;
+        let mut port = InPlace::new(self, slot);
+        let result = port.notify::<C>(request);
+        port.close();
+        result
     }
 
     /// Opens a port for calls of the lanes that are here together, to be kept between calls.
@@ -97,10 +105,15 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         message: &[u8],
         sink: &mut impl Sink,
     ) -> Result<(), Error> {
-        self.with_constant(C::OPCODE, |port| {
+        let slot = self.open_constant(C::OPCODE)?;
+        let mut port = InPlace::new(self, slot);
+        let mut say = || {
             port.send_n(|_| message)?;
             port.recv_n(sink)
-        })
+        };
+        let result = say();
+        port.close();
+        result
     }
 }
 

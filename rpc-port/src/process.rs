@@ -76,6 +76,9 @@ pub trait Process {
     /// Hands an owned port over with what was stored, on whatever lanes.
     fn post_packets(&self, slot: &mut Self::Slot);
 
+    /// From now on hand-overs order all memory.
+    fn order(&self, slot: &mut Self::Slot);
+
     /// The device address of `bytes`, if they are to travel as a reference.
     #[inline(always)]
     fn reference(&self, bytes: &[u8]) -> Option<u64> {
@@ -172,6 +175,10 @@ macro_rules! forward {
         #[inline(always)]
         fn post_packets(&self, slot: &mut P::Slot) {
             P::post_packets(self, slot);
+        }
+        #[inline(always)]
+        fn order(&self, slot: &mut P::Slot) {
+            P::order(self, slot);
         }
         #[inline(always)]
         fn reference(&self, bytes: &[u8]) -> Option<u64> {

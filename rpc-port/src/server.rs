@@ -435,6 +435,9 @@ impl<T: Transport, L: Memory<Scope = Device>> Process for Server<T, L> {
 
     fn prepare(&self, _: &mut ServerSlot) {}
 
+    /// The server's always do.
+    fn order(&self, _: &mut ServerSlot) {}
+
     #[inline]
     fn store(&self, slot: &ServerSlot, lane: u32, part: usize, packet: &Packet) {
         let index = self.spread(slot, lane).1 + part as u32;

@@ -4,7 +4,7 @@
 //! differ. There is no waiting here: blocking and resumable callers share this.
 
 use rpc_types::Packet;
-use rpc_types::packet::MAX_LANES;
+use rpc_types::packet::{MAX_LANES, PACKET_SIZE, PACKET_WORDS};
 use rpc_types::stream::LENGTH_SIZE;
 
 /// How far a message has come: the bytes in front of the next hand-over, which carries some packets
@@ -94,9 +94,22 @@ impl Cursor {
         if head > 0 {
             packet.words[0] = length;
         }
+        let start = self.start(part) as usize;
+        if BY_WORD
+            && head == 0
+            && self.payload == PACKET_SIZE
+            && let (unaligned, words, _) = bytemuck::pod_align_to::<u8, u64>(message)
+            && unaligned.is_empty()
+            && let Some(words) = words.get(start / 8..start / 8 + PACKET_WORDS)
+            && let Ok(words) = words.try_into()
+        {
+            // All of the packet at once, through registers.
+            packet.words = words;
+            return packet;
+        }
         // The packet ends before the message or the message before it; no slicing that could fail,
         // since on a device each check that can panic brings the panic's report into the image.
-        let rest = message.get(self.start(part) as usize..).unwrap_or_default();
+        let rest = message.get(start..).unwrap_or_default();
         let room = packet.bytes_mut().get_mut(head..self.payload);
         let room = room.unwrap_or_default();
         let count = rest.len().min(room.len());

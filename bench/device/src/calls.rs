@@ -112,8 +112,7 @@ pub(crate) fn packets(me: Me, plan: &Plan) -> i32 {
         let first = base(me) + i;
         let words: [u64; 8] = core::array::from_fn(|k| first.wrapping_mul(2 * k as u64 + 1));
         let mut right = false;
-        let mut exchange = || -> Result<(), Error> {
-            let mut port = client.open(PACKETS)?.dynamic();
+        let result = client.with_port(PACKETS, false, |port| {
             let payload = port.payload();
             // The last word may have room for a part only.
             let last = !0 >> (8 * (8 * words.len() - payload));
@@ -126,8 +125,7 @@ pub(crate) fn packets(me: Me, plan: &Plan) -> i32 {
                         packet.words[..7] == words[..7] && (packet.words[7] ^ words[7]) & last == 0;
                 },
             )
-        };
-        let result = exchange();
+        });
         if result.is_err() || !right {
             return wrong(result);
         }

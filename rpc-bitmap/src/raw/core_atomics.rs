@@ -61,6 +61,11 @@ pub(super) fn acquire_fence<S>() {
 }
 
 #[inline(always)]
+pub(super) fn acquire_dependent<S>() {
+    fence(Acquire);
+}
+
+#[inline(always)]
 pub(super) fn release_fence<S>() {
     fence(Release);
 }

@@ -183,6 +183,14 @@ pub(super) fn acquire_fence<S: Scope>() {
     fence::<S>();
 }
 
+/// Nothing but order for the compiler: a GPU begins no access before the branch that it depends on is
+/// decided, and the accesses of a region do not look into a cache that might hold something older (A11).
+#[inline(always)]
+pub(super) fn acquire_dependent<S: Scope>() {
+    // SAFETY: without `nomem` the compiler moves nothing across it.
+    unsafe { asm!("", options(nostack, preserves_flags)) };
+}
+
 #[inline(always)]
 pub(super) fn release_fence<S: Scope>() {
     fence::<S>();
