@@ -21,7 +21,7 @@ pub const POLLS_PER_STOP: u32 = 1024;
 
 /// Polls in which each lane looks for its own reply. After that the leader looks alone, and the
 /// others when it has found its own: under load, looks are what the link is busy with.
-const POLLS_BY_LANE: u32 = 6;
+const POLLS_BY_LANE: u32 = 2;
 
 /// The device's side: opens ports, sends first.
 ///
@@ -486,24 +486,18 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
 
     /// Every lane of the port: waits until each has its reply.
     ///
-    /// At first there are two looks under way at a time, half a round trip apart by the warp's
-    /// [`stagger`](Warp::stagger): so a reply is found half a round trip earlier at best.
+    /// The first look comes when a host that has nothing else to do has just answered. A look that
+    /// comes too early costs a whole look more.
     #[inline(always)]
     fn wait_by_lane(&self, slot: &mut ClientSlot) -> Result<Status, Error> {
         let lane = self.warp.lane();
         let leader = slot.mask & slot.mask.wrapping_neg();
         let lead = is_leader(slot.mask, lane);
         let (mut polls, mut ready, mut reply) = (0_u32, 0, None);
-        self.warp.stagger(0);
-        let mut ahead = self.transport.look(slot.port, lane);
-        self.warp.stagger(1);
+        self.warp.await_reply();
         loop {
-            let seen = ahead;
             if reply.is_none() && (lead || polls < POLLS_BY_LANE || ready & leader != 0) {
-                ahead = self.transport.look(slot.port, lane);
-            }
-            if reply.is_none() {
-                reply = self.transport.reply(slot.port, seen, slot.sequence);
+                reply = self.transport.poll_reply(slot.port, lane, slot.sequence);
             }
             ready = self.warp.ballot(slot.mask, reply.is_some());
             if ready == slot.mask
@@ -517,7 +511,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
             {
                 return Err(Error::Stopped);
             }
-            if ready & leader == 0 && polls > POLLS_BY_LANE {
+            if ready & leader == 0 {
                 self.warp.pause(polls);
             }
         }

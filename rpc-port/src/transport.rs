@@ -122,18 +122,8 @@ pub trait Transport: Clone {
     /// Client: hands the port over.
     fn publish_request(&self, port: u32, request: &Request);
 
-    /// Client: reads what there is of a reply, on `lane` if it looks lane by lane. Two looks may be
-    /// under way at a time: what is read is used by [`reply`](Self::reply).
-    fn look(&self, port: u32, lane: u32) -> [u64; 2];
-
-    /// Client: the reply to request `sequence`, if that was what a look has seen.
-    fn reply(&self, port: u32, seen: [u64; 2], sequence: u32) -> Option<Reply>;
-
     /// Client: looks for the reply to request `sequence`, on `lane` if it looks lane by lane.
-    #[inline(always)]
-    fn poll_reply(&self, port: u32, lane: u32, sequence: u32) -> Option<Reply> {
-        self.reply(port, self.look(port, lane), sequence)
-    }
+    fn poll_reply(&self, port: u32, lane: u32, sequence: u32) -> Option<Reply>;
 
     /// Client: the status of a reply that has been acquired.
     fn reply_status(&self, port: u32, reply: &Reply) -> Status;

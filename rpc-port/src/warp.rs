@@ -41,13 +41,10 @@ pub trait Warp: Clone {
     /// Called in a wait for the `polls`-th time, from 1.
     fn pause(&self, polls: u32);
 
-    /// Called before the first look for a reply (`look` 0) and before the second one (1), which is
-    /// under way together with the first: waits as long as a host takes at best to see a request, and
-    /// half as long as a look takes, where looks take long.
+    /// Called before the first look for a reply: waits as long as a host takes at best to answer, where
+    /// a look takes long.
     #[inline(always)]
-    fn stagger(&self, look: u32) {
-        let _ = look;
-    }
+    fn await_reply(&self) {}
 
     /// Called when no port was found for the `attempts`-th time, from 1.
     #[inline(always)]

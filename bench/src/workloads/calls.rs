@@ -21,7 +21,11 @@ fn per_call(
     (warps, lanes): (u32, u32),
     bytes: u64,
 ) -> Result<(), Trouble> {
-    let served = session.serve_default()?;
+    let served = if warps == 1 {
+        session.serve_alone()?
+    } else {
+        session.serve_default()?
+    };
     let grid = grid(bench, session, warps);
     let mut plan = plan(session, mode, lanes);
     let (calls, times) = bench.repeat(FIRST, |calls| {
@@ -82,6 +86,7 @@ pub(super) fn diverge(session: &mut Session, bench: &mut Bench) -> Result<(), Tr
     let served = session.serve(Setup {
         ports: Some(FEW_PORTS),
         counters: true,
+        alone: false,
     })?;
     let grid = grid(bench, session, size.0);
     let mut plan = plan(session, Mode::Diverge, size.1);

@@ -20,6 +20,7 @@ pub(super) fn counters(session: &mut Session, bench: &mut Bench) -> Result<(), T
     let setup = |counters| Setup {
         ports: Some(size.0),
         counters,
+        alone: false,
     };
     let served = session.serve(setup(true))?;
     let (calls, _) = bench.repeat(16, |calls| {

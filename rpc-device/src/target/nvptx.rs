@@ -92,11 +92,10 @@ impl Warp for Lanes {
     }
 
     #[inline(always)]
-    fn stagger(&self, look: u32) {
+    fn await_reply(&self) {
         // Cycles of some 0.5 ns. Not `nanosleep`, which takes a microsecond at least.
-        let wait = if look == 0 { 500 } else { 1100 };
         let start = clock();
-        while clock().wrapping_sub(start) < wait {}
+        while clock().wrapping_sub(start) < 600 {}
     }
 
     #[inline(always)]

@@ -102,13 +102,8 @@ impl<M: Memory<Scope = System>> Transport for Compact<M> {
     }
 
     #[inline(always)]
-    fn look(&self, port: u32, _: u32) -> [u64; 2] {
-        [self.replies.read(port).into(), 0]
-    }
-
-    #[inline(always)]
-    fn reply(&self, _: u32, [flag, _]: [u64; 2], sequence: u32) -> Option<Reply> {
-        ((flag != 0) == (sequence & 1 != 0)).then_some(Reply {
+    fn poll_reply(&self, port: u32, _: u32, sequence: u32) -> Option<Reply> {
+        (self.replies.read(port) == (sequence & 1 != 0)).then_some(Reply {
             status: None,
             word: 0,
             in_packets: true,

@@ -201,19 +201,15 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
     }
 
     #[inline(always)]
-    fn look(&self, port: u32, lane: u32) -> [u64; 2] {
+    fn poll_reply(&self, port: u32, lane: u32, sequence: u32) -> Option<Reply> {
         let place = self.geometry.reply_word(port, lane);
-        if self.by_lane() {
+        let [flag, word] = if self.by_lane() {
             // Message, status and number in one access (A8).
             self.shared.load128(place)
         } else {
             // Status and number in one access (A2).
             [self.shared.load64(place), 0]
-        }
-    }
-
-    #[inline(always)]
-    fn reply(&self, _: u32, [flag, word]: [u64; 2], sequence: u32) -> Option<Reply> {
+        };
         let meta = (flag >> 32) as u32;
         (flag as u32 == sequence).then_some(Reply {
             status: Some(Status(reply::status(meta))),
