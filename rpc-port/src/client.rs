@@ -5,7 +5,9 @@
 //! except for a port that may still be the server's.
 
 use rpc_bitmap::{Bitmap, Device, Memory};
-use rpc_types::layout::{IN_FLIGHT, LOCKED, next_sequence};
+use rpc_types::layout::{
+    IN_FLIGHT, LEADER_SHIFT, LOCKED, MAX_PORTS, STAMP_BITS, STAMP_SHIFT, next_sequence,
+};
 use rpc_types::{Geometry, Opcode, Packet, Status};
 
 use crate::dynamic::{DynamicPort, InPlace};
@@ -59,8 +61,10 @@ pub struct ClientSlot {
     mask: u64,
     /// Sequence number of the last hand-over.
     sequence: u32,
-    /// The same, when the port was opened.
-    found: u32,
+    /// The port's state, when it was opened and but for the lock.
+    found: u64,
+    /// When it was handed over last.
+    stamp: u32,
     opcode: Opcode,
     /// Nothing was handed over yet.
     opening: bool,
@@ -317,12 +321,14 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         if found == NOT_FOUND || found == STOPPED {
             return None;
         }
-        let (port, sequence) = ((found >> 32) as u32, found as u32);
+        let (port, stamp) = ((found >> 32) as u32 & PORT_MASK, (found >> FOUND_STAMP) as u32);
+        let sequence = found as u32;
         let mut slot = ClientSlot {
             port,
             mask,
             sequence,
-            found: sequence,
+            found: state(sequence, stamp),
+            stamp,
             opcode,
             opening: true,
             filled: Filled::Nothing,
@@ -340,41 +346,46 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     /// Locks `port` if it is free: its index and sequence number. One whose last call was
     /// asynchronous is free if `in_flight` and the server has answered.
     #[inline(always)]
-    fn lock(&self, port: u32, in_flight: bool) -> Option<(u32, u32)> {
+    fn lock(&self, port: u32, in_flight: bool) -> Option<Found> {
         let place = self.state(port);
         // Relaxed: whoever goes on to write packets acquires in `meet`.
         let before = self.private.fetch_or64(place, LOCKED);
         if before & LOCKED != 0 {
             return None;
         }
-        let sequence = before as u32;
+        let found = Found {
+            port,
+            sequence: before as u32,
+            stamp: (before >> STAMP_SHIFT) as u32,
+        };
         if before & IN_FLIGHT != 0 {
-            let leader = (before >> LEADER_SHIFT) as u32;
-            if !in_flight || self.transport.poll_reply(port, leader, sequence).is_none() {
+            let leader = (before >> LEADER_SHIFT) as u32 % u64::BITS;
+            let answered = || self.transport.poll_reply(port, leader, found.sequence);
+            if !in_flight || answered().is_none() {
                 self.private.fetch_add64(place, LOCKED.wrapping_neg());
                 return None;
             }
             // Acquire: pairs with the server's `publish_reply`; it reads the packets no more. The lanes
             // that write them have met this one in `meet`.
             self.transport.acquire();
-            let after = LOCKED | u64::from(sequence);
+            let after = LOCKED | state(found.sequence, found.stamp);
             self.private
                 .fetch_add64(place, after.wrapping_sub(before | LOCKED));
             self.in_flight().clear(port);
         } else {
             self.busy().set(port);
         }
-        Some((port, sequence))
+        Some(found)
     }
 
-    /// Gives up the lock of a port that was `found` at a sequence number and has come to `sequence`.
+    /// Gives up the lock of a port whose state was `found` and is now `after`.
     ///
     /// An addition, and no store: it is part of a release's sequence, so that what an earlier holder
     /// released is handed on; and whoever tries the lock meanwhile changes nothing.
     #[inline(always)]
-    fn unlock(&self, port: u32, found: u32, sequence: u32) {
+    fn unlock(&self, port: u32, found: u64, after: u64) {
         self.busy().clear(port);
-        let change = u64::from(sequence).wrapping_sub(LOCKED | u64::from(found));
+        let change = after.wrapping_sub(LOCKED | found);
         // Relaxed: this port's words carry their numbers and its packets were not touched, so there
         // is nothing to release. What the lanes' words hold was read by the server before it
         // answered, so no later store of another warp is overtaken by one of these (A9).
@@ -636,8 +647,9 @@ struct Holding {
     mask: u64,
     /// The lanes that let go of it here.
     active: u64,
-    found: u32,
-    sequence: u32,
+    /// The port's state, as it was found and as it is to be.
+    found: u64,
+    after: u64,
     owned: bool,
     /// There is something to release.
     releases: bool,
@@ -663,14 +675,14 @@ fn close<T: Transport, P: Memory<Scope = Device>, W: Warp>(
         // Relaxed: the port's next holder is ordered behind this by the lock.
         client.private.store64(client.holders(port), 0);
     }
-    let mut after = u64::from(holding.sequence);
+    let mut after = holding.after;
     if holding.owned {
         client.busy().clear(port);
     } else {
         after |= IN_FLIGHT | u64::from(mask.trailing_zeros()) << LEADER_SHIFT;
         client.in_flight().set(port);
     }
-    let change = after.wrapping_sub(LOCKED | u64::from(holding.found));
+    let change = after.wrapping_sub(LOCKED | holding.found);
     if holding.releases {
         // Release: pairs with the acquire in `meet` of the next holder, which may write the packets
         // that these lanes have read.
@@ -695,17 +707,38 @@ pub(crate) const fn spread<T: Transport>(lanes: u32, mask: u64, lane: u32) -> (u
     (parts, rank * parts)
 }
 
-/// Where a port's state has the lane that looks for the reply of an asynchronous call.
-const LEADER_SHIFT: u32 = 40;
+/// A port that was locked.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    port: u32,
+    sequence: u32,
+    stamp: u32,
+}
+
+/// The state of a port that nobody holds.
+#[inline(always)]
+const fn state(sequence: u32, stamp: u32) -> u64 {
+    sequence as u64 | (stamp as u64) << STAMP_SHIFT
+}
 
 const NOT_FOUND: u64 = u64::MAX;
 const STOPPED: u64 = u64::MAX - 1;
 const PENDING: u64 = u64::MAX;
 
-/// A port and its sequence number as one word; ports are far below `u32::MAX`.
-const fn encode(found: Option<(u32, u32)>) -> u64 {
+/// Where a [`Found`] as one word has its stamp: behind the sequence number and the port.
+const FOUND_STAMP: u32 = 32 + PORT_BITS;
+/// Bits of a port's number.
+const PORT_BITS: u32 = MAX_PORTS.ilog2() + 1;
+const PORT_MASK: u32 = (1 << PORT_BITS) - 1;
+const _: () = assert!(FOUND_STAMP + STAMP_BITS < u64::BITS);
+
+/// What was found as one word, which is neither [`NOT_FOUND`] nor [`STOPPED`].
+#[inline(always)]
+const fn encode(found: Option<Found>) -> u64 {
     match found {
-        Some((port, sequence)) => (port as u64) << 32 | sequence as u64,
+        Some(found) => {
+            (found.stamp as u64) << FOUND_STAMP | (found.port as u64) << 32 | found.sequence as u64
+        }
         None => NOT_FOUND,
     }
 }
@@ -795,7 +828,13 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Process for Client<T, P, 
                 ordered: slot.ordered,
             };
             self.transport.publish_request(slot.port, &request);
-            self.transport.announce(slot.port, slot.sequence);
+            // A server that has just served this port is awake. Stores to what others write too are
+            // not free: those to one line wait for each other on the way.
+            let now = self.warp.stamp().map(|now| now % (1 << STAMP_BITS));
+            if now != Some(slot.stamp) {
+                self.transport.announce(slot.port, slot.sequence);
+                slot.stamp = now.unwrap_or(0);
+            }
         }
         slot.opening = false;
         slot.filled = Filled::Nothing;
@@ -813,14 +852,15 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Process for Client<T, P, 
             return;
         }
         if active == slot.mask && owned && !slot.any_ordered {
-            self.unlock(slot.port, slot.found, slot.sequence);
+            let after = state(slot.sequence, slot.stamp);
+            self.unlock(slot.port, slot.found, after);
         } else {
             let holding = Holding {
                 port: slot.port,
                 mask: slot.mask,
                 active,
                 found: slot.found,
-                sequence: slot.sequence,
+                after: state(slot.sequence, slot.stamp),
                 owned,
                 releases: slot.any_ordered || active != slot.mask,
             };

@@ -46,6 +46,13 @@ pub trait Warp: Clone {
     #[inline(always)]
     fn await_reply(&self) {}
 
+    /// The time, coarsely: it changes about twice a millisecond, and matters in its lowest 14 bits.
+    /// `None` where there is no clock.
+    #[inline(always)]
+    fn stamp(&self) -> Option<u32> {
+        None
+    }
+
     /// Called when no port was found for the `attempts`-th time, from 1.
     #[inline(always)]
     fn back_off(&self, attempts: u32) {

@@ -160,6 +160,13 @@ pub struct Geometry {
 pub const LOCKED: u64 = 1 << 32;
 /// In a port's state: its last call was asynchronous, the server may still own it.
 pub const IN_FLIGHT: u64 = 1 << 33;
+/// In the state of a port in flight, from this bit on, in 6 bits: the lane by whose reply word it will
+/// be known that it no longer is.
+pub const LEADER_SHIFT: u32 = 40;
+/// In a port's state, from this bit on, in [`STAMP_BITS`] bits: when it was handed over last.
+pub const STAMP_SHIFT: u32 = 48;
+/// Bits of the time in a port's state.
+pub const STAMP_BITS: u32 = 14;
 
 #[inline(always)]
 const fn pages(bytes: usize) -> usize {
@@ -347,7 +354,8 @@ impl Geometry {
     }
 
     /// The state of `port`, `u64`: in the low half the client's sequence number, its copy of its
-    /// own outbox; in the high half [`LOCKED`] and [`IN_FLIGHT`].
+    /// own outbox; in the high half [`LOCKED`], [`IN_FLIGHT`] and what is from [`LEADER_SHIFT`] and
+    /// [`STAMP_SHIFT`] on.
     #[inline(always)]
     pub const fn state(&self, port: u32) -> usize {
         Self::states() + port as usize * 16

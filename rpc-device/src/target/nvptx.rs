@@ -99,6 +99,13 @@ impl Warp for Lanes {
     }
 
     #[inline(always)]
+    fn stamp(&self) -> Option<u32> {
+        // Half a millisecond at 2 GHz. Multiprocessors count differently, which does not matter: a port
+        // is mostly used by one.
+        Some((long_clock() >> 20) as u32)
+    }
+
+    #[inline(always)]
     fn back_off(&self, attempts: u32) {
         // Each attempt reads words of device memory that the holders of ports write, and a port is free
         // for as long as it takes one of many waiting warps to see it: the more wait, the longer each.
@@ -131,6 +138,15 @@ impl Warp for Lanes {
         // SAFETY: reads a register.
         unsafe { sm_count() }
     }
+}
+
+/// Cycles since some time ago.
+#[inline(always)]
+fn long_clock() -> u64 {
+    let cycles: u64;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov.u64 {}, %clock64;", out(reg64) cycles, options(nomem, nostack)) };
+    cycles
 }
 
 /// Cycles, of which 2^32 take some two seconds.
