@@ -23,7 +23,7 @@ pub const POLLS_PER_STOP: u32 = 1024;
 
 /// Polls in which each lane looks for its own reply. After that the leader looks alone, and the
 /// others when it has found its own: under load, looks are what the link is busy with.
-const POLLS_BY_LANE: u32 = 2;
+const POLLS_BY_LANE: u32 = 6;
 
 /// The device's side: opens ports, sends first.
 ///
@@ -321,7 +321,10 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         if found == NOT_FOUND || found == STOPPED {
             return None;
         }
-        let (port, stamp) = ((found >> 32) as u32 & PORT_MASK, (found >> FOUND_STAMP) as u32);
+        let (port, stamp) = (
+            (found >> 32) as u32 & PORT_MASK,
+            (found >> FOUND_STAMP) as u32,
+        );
         let sequence = found as u32;
         let mut slot = ClientSlot {
             port,
@@ -522,7 +525,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
             {
                 return Err(Error::Stopped);
             }
-            if ready & leader == 0 {
+            if ready & leader == 0 && polls > POLLS_BY_LANE {
                 self.warp.pause(polls);
             }
         }
