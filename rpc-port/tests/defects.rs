@@ -4,7 +4,7 @@ mod common;
 
 use common::{Link, Memory};
 use rpc_bitmap::Memory as _;
-use rpc_port::{Compact, DynamicPort, Error, Line, Opened, Process, Transport};
+use rpc_port::{Client, Compact, DynamicPort, Error, Line, Opened, Process, Transport, Warp};
 use rpc_types::layout::request;
 use rpc_types::{Opcode, Status};
 
@@ -299,4 +299,67 @@ fn abandoned<T: Transport<Shared = Memory>>() {
 fn an_abandoned_conversation_is_noticed() {
     abandoned::<Line<Memory>>();
     abandoned::<Compact<Memory>>();
+}
+
+/// A warp with a clock that stands still until it is told otherwise.
+#[derive(Clone)]
+struct Clocked(std::rc::Rc<std::cell::Cell<u32>>);
+
+impl Warp for Clocked {
+    fn active_mask(&self) -> u64 {
+        1
+    }
+
+    fn lane(&self) -> u32 {
+        0
+    }
+
+    fn broadcast(&self, _: u64, value: u64) -> u64 {
+        value
+    }
+
+    fn ballot(&self, _: u64, value: bool) -> u64 {
+        value.into()
+    }
+
+    fn sync(&self, _: u64) {}
+
+    fn pause(&self, _: u32) {
+        std::thread::yield_now();
+    }
+
+    fn stamp(&self) -> Option<u32> {
+        Some(self.0.get())
+    }
+
+    fn port_hint(&self) -> u32 {
+        0
+    }
+}
+
+/// A sleeping server is told of a request, one that has just served the port is not.
+#[test]
+fn a_quiet_port_is_announced() {
+    let link = Link::<Line<Memory>>::new(1, 1);
+    let clock = Clocked(std::rc::Rc::new(std::cell::Cell::new(5)));
+    let client = Client::new(link.transport.clone(), link.private.clone(), clock.clone());
+    let server = link.server();
+    let mut last = link.transport.announced(0);
+    for (time, told) in [
+        (5, true),
+        (5, false),
+        (5 + (1 << 14), false),
+        (6, true),
+        (6, false),
+        (5, true),
+    ] {
+        clock.0.set(time);
+        let mut device = client.try_open(Opcode::NOOP).unwrap().dynamic();
+        send(&mut device, 1);
+        drop(server.try_open(0).expect("it is there, told or not"));
+        assert_eq!(device.poll_own(), Ok(true));
+        let now = link.transport.announced(0);
+        assert_eq!(now != last, told, "at {time}");
+        last = now;
+    }
 }

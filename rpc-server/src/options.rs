@@ -71,8 +71,8 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// A quarter of the cores, at most 8, for more are in each other's way sooner than they help; adaptive; 64 MiB a message, 1 GiB in all; counted; nothing by
-    /// reference; standard error.
+    /// A quarter of the cores, at most 8: more are in each other's way sooner than they help. Adaptive;
+    /// 64 MiB a message, 1 GiB in all; counted; nothing by reference; standard error.
     fn default() -> Self {
         let cores = available_parallelism().map_or(1, usize::from);
         Self {
