@@ -57,7 +57,7 @@ pub trait Memory: Clone {
     /// No later access moves before this fence past a relaxed load that precedes it.
     fn acquire_fence(&self);
     /// As [`acquire_fence`](Self::acquire_fence), for later accesses of this region that are made only
-    /// because of what the load has read. On a GPU that takes no instruction (A11).
+    /// because of what the load has read. On NVPTX that takes no instruction (A11).
     #[inline(always)]
     fn acquire_dependent(&self) {
         self.acquire_fence();
