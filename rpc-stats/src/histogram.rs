@@ -1,7 +1,7 @@
 //! How long things took.
 
 /// Buckets of an octave.
-pub const SUB_BUCKETS: u32 = 16;
+const SUB_BUCKETS: u32 = 16;
 /// The first octave starts at 2^6 = 64 ns.
 const FIRST: u32 = 6;
 /// The last one ends at 2^36 ns, 68.7 s.
@@ -90,6 +90,10 @@ impl Histogram {
         if count == 0 {
             return None;
         }
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "no percentile is as exact as that"
+        )]
         let rank = ((count as f64 * share.clamp(0.0, 1.0)).ceil() as u64).max(1);
         let mut seen = self.below;
         if seen >= rank {
