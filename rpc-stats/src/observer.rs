@@ -231,3 +231,87 @@ impl std::fmt::Debug for Observer {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringbuf::traits::Consumer;
+    use rpc_types::{Opcode, Status};
+
+    fn call(port: u32) -> CallInfo {
+        CallInfo {
+            poller: 0,
+            port,
+            opcode: Opcode::NOOP,
+            slot: 0,
+            mask: 1,
+        }
+    }
+
+    const OUTCOME: Outcome = Outcome {
+        bytes_in: 3,
+        bytes_out: 5,
+        status: Status::SUCCESS,
+    };
+
+    /// However far behind the recorder is: each call has an event, or one that stands for it, or is
+    /// known to have none.
+    #[test]
+    fn what_the_rings_do_not_hold_is_counted() {
+        for (calls, drained, sampled) in [
+            (2000, usize::MAX, false),
+            (100_000, usize::MAX, true),
+            (5_000_000, usize::MAX, true),
+            (200_000, 1000, false),
+        ] {
+            let (observer, Events(mut events)) = Observer::new(70, 1);
+            let (mut sum, mut most) = (0, 0);
+            for n in 0..calls {
+                if n % 10 == 0 {
+                    observer.scan_begun(0);
+                }
+                let call = call(n as u32 % 70);
+                observer.call_begun(&call);
+                observer.call_ended(&call, &OUTCOME);
+                if n % drained == drained - 1 {
+                    sum += events[0]
+                        .pop_iter()
+                        .map(|r| u64::from(r.event.sampled))
+                        .sum::<u64>();
+                    observer.pollers[0].every.store(1, Relaxed);
+                }
+            }
+            for record in events[0].pop_iter() {
+                assert!(record.event.wait_ns <= record.event.time_ns);
+                sum += u64::from(record.event.sampled);
+                most = most.max(record.event.sampled);
+            }
+            let poller = &observer.pollers[0];
+            let (skipped, dropped) = (poller.skipped.load(Relaxed), poller.dropped.load(Relaxed));
+            assert_eq!(sum + u64::from(skipped) + dropped, calls as u64);
+            assert_eq!(most > 1, sampled);
+            assert_eq!(dropped > 0, calls > 3_000_000);
+            assert_eq!(poller.calls.load(Relaxed), calls as u64);
+            let bytes = observer
+                .ports
+                .iter()
+                .map(|port| port.bytes_out.load(Relaxed));
+            assert_eq!(bytes.sum::<u64>(), calls as u64 * 5);
+        }
+    }
+
+    #[test]
+    fn parking_is_no_gap() {
+        let (observer, _events) = Observer::new(4, 1);
+        let nap = || std::thread::sleep(std::time::Duration::from_millis(20));
+        nap();
+        observer.scan_begun(0);
+        observer.parked(0);
+        nap();
+        observer.scan_begun(0);
+        assert!(observer.pollers[0].gap.load(Relaxed) < 20_000_000);
+        nap();
+        observer.scan_begun(0);
+        assert!(observer.pollers[0].gap.load(Relaxed) >= 20_000_000);
+    }
+}
