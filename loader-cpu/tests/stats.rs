@@ -561,7 +561,7 @@ fn no_space_is_a_warning() {
         return;
     };
     assert_eq!(ended(&mut run(&full, "image exit 7")), (7, String::new()));
-    fs::write(full.0.join("other"), [1; 1 << 20]).unwrap_err();
+    fs::write(full.0.join("other"), vec![1; 1 << 20]).unwrap_err();
     warned(&mut run(&full, "image exit 7"), "No space left");
     // The beginning has room, what comes then has not.
     let Some(full) = Mounted::new(folder.file("small"), 4) else {
