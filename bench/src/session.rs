@@ -12,7 +12,8 @@ use loader_core::program::{DeviceOptions, say};
 use loader_core::serve::{BULK, Client, ServeError};
 use loader_cpu::CpuDevice;
 use loader_nv::CudaDevice;
-use rpc_server::{Counters, DeviceMemory, Options, Report, Service};
+use rpc_server::{Counters, DeviceMemory, Options, Report, Service, Table};
+use rpc_stats::{Recorder, RunInfo, Snapshot, Source, Writer};
 use thiserror::Error;
 
 use crate::NAME;
@@ -93,6 +94,25 @@ impl Opened {
     }
 }
 
+/// Publishes what `source` tells, as loaders do.
+fn record(source: Option<Source>) -> Result<Recorder, Trouble> {
+    let wrong = |error: &dyn std::error::Error| {
+        Trouble::Wrong(format!("statistics cannot be published: {error}"))
+    };
+    let run = RunInfo {
+        pid: std::process::id(),
+        loader: NAME.to_owned(),
+        ..RunInfo::default()
+    };
+    let first = Snapshot {
+        run: run.clone(),
+        ..Snapshot::default()
+    };
+    let writer = Writer::create(&first, false).map_err(|error| wrong(&error))?;
+    let report = |error: &dyn std::error::Error| say(NAME, &error.to_string());
+    Recorder::start(writer, run, source, report).map_err(|error| wrong(&error))
+}
+
 /// A device with the image loaded.
 pub(crate) struct Session {
     pub(crate) opened: Opened,
@@ -103,6 +123,7 @@ pub(crate) struct Session {
     /// Device address of the arguments' room.
     arguments: u64,
     service: Option<(Setup, Service)>,
+    recorder: Option<Recorder>,
 }
 
 /// How the server is to be set up.
@@ -110,6 +131,8 @@ pub(crate) struct Session {
 pub(crate) struct Setup {
     pub(crate) ports: Option<u32>,
     pub(crate) counters: bool,
+    /// Statistics are published, as loaders do.
+    pub(crate) statistics: bool,
     /// One server thread is as good as any: one warp calls.
     pub(crate) alone: bool,
 }
@@ -143,6 +166,7 @@ impl Session {
             options: options.clone(),
             arguments,
             service: None,
+            recorder: None,
         })
     }
 
@@ -191,9 +215,16 @@ impl Session {
         }
         self.end_service();
         let samples = self.samples.clone();
-        let service = self.client.serve(&self.device, asked, options, |table| {
-            install(table, samples);
-        })?;
+        let install = |table: &mut Table| install(table, samples);
+        let service = if setup.statistics {
+            let (service, source) =
+                self.client
+                    .serve_observed(&self.device, asked, options, install)?;
+            self.recorder = Some(record(source)?);
+            service
+        } else {
+            self.client.serve(&self.device, asked, options, install)?
+        };
         self.service = Some((setup, service));
         self.launch_for(Grid::ONE, &self.begin(), Duration::ZERO)?;
         Ok(served)
@@ -204,6 +235,7 @@ impl Session {
         self.serve(Setup {
             ports: None,
             counters: true,
+            statistics: false,
             alone: false,
         })
     }
@@ -213,6 +245,7 @@ impl Session {
         self.serve(Setup {
             ports: None,
             counters: true,
+            statistics: false,
             alone: true,
         })
     }
@@ -226,6 +259,8 @@ impl Session {
     }
 
     fn end_service(&mut self) {
+        // Before the service: the recorder looks at that.
+        self.recorder = None;
         if let Some((_, service)) = self.service.take() {
             service.stop();
         }

@@ -143,6 +143,7 @@ fn every_workload_is_right_on_the_cpu_device() {
         "idle",
         "diverge",
         "counters",
+        "statistics",
     ];
     if program().with_file_name("loader-cpu").exists() {
         workloads.push("start");

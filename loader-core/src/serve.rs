@@ -145,6 +145,20 @@ impl Client {
         Ok(served.0)
     }
 
+    /// As [`serve`](Self::serve), with what a [recorder](rpc_stats::Recorder) is started with.
+    ///
+    /// # Errors
+    /// As [`serve`](Self::serve).
+    pub fn serve_observed(
+        &self,
+        device: &Arc<dyn Device>,
+        asked_ports: Option<u32>,
+        options: ServerOptions,
+        install: impl FnOnce(&mut Table),
+    ) -> Result<(Service, Option<Source>), ServeError> {
+        self.serve_over(device, asked_ports, None, options, install, true)
+    }
+
     /// As [`serve`](Self::serve), over `ready` if that is as much memory as it takes, and `observed`
     /// for a recorder.
     pub(crate) fn serve_over(

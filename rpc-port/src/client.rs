@@ -475,17 +475,21 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     fn numbered(&self, slot: &ClientSlot, bytes: usize) -> Packet {
         let mut packet = Packet::ZERO;
         packet.words[0] = slot.reply.word;
-        // The server has written these before the word that has come: at most they are a moment late.
-        while bytes > WORD_BYTES
-            && slot.reply.bytes > WORD_BYTES
-            && !self.transport.take_reply_tails(
+        if bytes > WORD_BYTES && slot.reply.bytes > WORD_BYTES {
+            let mut polls = 0;
+            // The server has written these before the word that has come: at most they are a moment
+            // late.
+            while !self.transport.take_reply_tails(
                 slot.port,
                 slot.sequence,
                 &slot.reply,
                 (self.warp.lane(), &mut packet),
                 bytes,
-            )
-        {}
+            ) {
+                polls += 1;
+                self.warp.pause(polls);
+            }
+        }
         packet
     }
 

@@ -100,6 +100,9 @@ const HOST_YIELDS: u32 = 20_000;
 /// Waits as a host thread should: spins, then yields, then sleeps.
 #[inline]
 pub fn host_pause(polls: u32) {
+    // A model is to let the other side go on.
+    #[cfg(loom)]
+    loom::thread::yield_now();
     #[cfg(feature = "std")]
     if polls > HOST_YIELDS {
         return std::thread::sleep(core::time::Duration::from_micros(50));

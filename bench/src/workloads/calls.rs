@@ -86,6 +86,7 @@ pub(super) fn diverge(session: &mut Session, bench: &mut Bench) -> Result<(), Tr
     let served = session.serve(Setup {
         ports: Some(FEW_PORTS),
         counters: true,
+        statistics: false,
         alone: false,
     })?;
     let grid = grid(bench, session, size.0);

@@ -51,6 +51,8 @@ pub(crate) enum Workload {
     FirstCall,
     /// Counters on against off.
     Counters,
+    /// Published statistics on against off.
+    Statistics,
     /// Increments beside a stream against increments alone.
     StreamBeside,
 }
@@ -58,7 +60,7 @@ pub(crate) enum Workload {
 impl Workload {
     /// All, in the order in which they are measured: what others are compared to comes first, what
     /// shares a server lies together.
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Floor,
         Self::Copy,
         Self::Start,
@@ -75,6 +77,7 @@ impl Workload {
         Self::Idle,
         Self::Diverge,
         Self::Counters,
+        Self::Statistics,
     ];
 
     /// The name.
@@ -95,6 +98,7 @@ impl Workload {
             Self::Idle => "idle",
             Self::FirstCall => "first-call",
             Self::Counters => "counters",
+            Self::Statistics => "statistics",
             Self::StreamBeside => "stream-beside",
         }
     }
@@ -316,6 +320,7 @@ pub(crate) fn run(
         Workload::Idle => idle::idle(session, bench),
         Workload::FirstCall => idle::first_call(session, bench),
         Workload::Counters => pairs::counters(session, bench),
+        Workload::Statistics => pairs::statistics(session, bench),
         Workload::StreamBeside => pairs::stream_beside(session, bench),
     }
 }

@@ -9,17 +9,33 @@ use super::{Bench, Workload, grid, median, plan, row};
 use crate::row::{Ratio, Unit};
 use crate::session::{Session, Setup, Trouble};
 
-/// Pairs of counters on and off.
+/// Pairs of something on and off.
 const PAIRS: u32 = 11;
 
 pub(super) fn counters(session: &mut Session, bench: &mut Bench) -> Result<(), Trouble> {
+    on_and_off(session, bench, Workload::Counters, |on| (on, false))
+}
+
+pub(super) fn statistics(session: &mut Session, bench: &mut Bench) -> Result<(), Trouble> {
+    on_and_off(session, bench, Workload::Statistics, |on| (true, on))
+}
+
+/// Calls with something on against calls with it off: `choose` says whether there are counters and
+/// statistics.
+fn on_and_off(
+    session: &mut Session,
+    bench: &mut Bench,
+    workload: Workload,
+    choose: impl Fn(bool) -> (bool, bool),
+) -> Result<(), Trouble> {
     let size = (bench.sizes.crowd, session.width());
     let grid = grid(bench, session, size.0);
     let mut plan = plan(session, Mode::Increment, size.1);
     // Each change of the server takes new memory, which a port for each warp keeps small.
-    let setup = |counters| Setup {
+    let setup = |on| Setup {
         ports: Some(size.0),
-        counters,
+        counters: choose(on).0,
+        statistics: choose(on).1,
         alone: false,
     };
     let served = session.serve(setup(true))?;
@@ -31,8 +47,8 @@ pub(super) fn counters(session: &mut Session, bench: &mut Bench) -> Result<(), T
     let pairs = if bench.options.quick { 2 } else { PAIRS };
     let mut ratios = Vec::new();
     for pair in 0..pairs {
-        let mut time = |counters| -> Result<f64, Trouble> {
-            session.serve(setup(counters))?;
+        let mut time = |on| -> Result<f64, Trouble> {
+            session.serve(setup(on))?;
             // Wakes the server's threads.
             session.run(grid, &Plan { calls: 16, ..plan })?;
             Ok(session.run(grid, &plan)?.as_secs_f64())
@@ -47,7 +63,7 @@ pub(super) fn counters(session: &mut Session, bench: &mut Bench) -> Result<(), T
         };
         ratios.push(on / off);
     }
-    let mut row = row(Workload::Counters, served, size, 8);
+    let mut row = row(workload, served, size, 8);
     row.calls = calls;
     row.unit = Unit::Percent;
     row.values = ratios.iter().map(|ratio| ratio * 100.0).collect();
