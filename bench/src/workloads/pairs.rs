@@ -31,9 +31,10 @@ fn on_and_off(
     let size = (bench.sizes.crowd, session.width());
     let grid = grid(bench, session, size.0);
     let mut plan = plan(session, Mode::Increment, size.1);
-    // Each change of the server takes new memory, which a port for each warp keeps small.
+    // Each change of the server takes new memory: as many ports as a loader gives such a grid, and no
+    // more.
     let setup = |on| Setup {
-        ports: Some(size.0),
+        ports: Some(size.0 * 8),
         counters: choose(on).0,
         statistics: choose(on).1,
         alone: false,

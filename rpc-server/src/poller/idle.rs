@@ -17,9 +17,9 @@ const SPINS: u32 = 300;
 /// How long after traffic a poller only lets others run between passes.
 const HOT: Duration = Duration::from_millis(1);
 /// The watcher's sleeps grow from the first to the second: with a timer slack of 50 us that is a
-/// look each 350 us, and so 175 us of latency on average for the first call. A wake-up costs some
+/// look each 380 us, and so 190 us of latency on average for the first call. A wake-up costs some
 /// 5 us of a processor, in virtual machines several times that: far more than the look.
-const SLEEPS: (Duration, Duration) = (Duration::from_micros(25), Duration::from_micros(300));
+const SLEEPS: (Duration, Duration) = (Duration::from_micros(25), Duration::from_micros(330));
 /// The sleeps of [`Poll::Sleep`].
 const LONG_SLEEP: Duration = Duration::from_micros(200);
 /// Parked pollers look after the watcher now and then: it may be held up in a handler.
