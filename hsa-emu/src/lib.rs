@@ -1,0 +1,30 @@
+#![doc = include_str!("../README.md")]
+//! # Map
+//!
+//! - [`hsa`]: the C interface: agents, memory pools, executables, queues, signals.
+//! - `machine`, `memory`, `pages`: the device and its memory; every access of a program is checked.
+//! - `image`, `code`: ELF loading and relocation; code, decoded once.
+//! - `kernel`, `schedule`: packets and kernel descriptors; waves on worker threads.
+//! - `wave`, `group`, `private`: the state of a program.
+//! - `isa`: decoding and disassembly; `ops`: a table for each encoding that says what operations do.
+//! - `fault`, `trace`, `options`: what people see and set.
+
+mod code;
+mod fault;
+mod float;
+mod group;
+pub mod hsa;
+mod image;
+mod isa;
+mod kernel;
+mod machine;
+mod memory;
+mod ops;
+mod options;
+mod pages;
+mod private;
+mod random;
+mod schedule;
+mod time;
+mod trace;
+mod wave;
