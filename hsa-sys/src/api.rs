@@ -24,9 +24,12 @@ macro_rules! api {
 
             /// The table whose pointers `symbol` gives by their names.
             ///
+            /// # Errors
+            /// The first that `symbol` gives.
+            ///
             /// # Safety
             /// What `symbol` gives is that function, for as long as the process lives.
-            pub(crate) unsafe fn from_symbols<E>(
+            pub unsafe fn from_symbols<E>(
                 symbol: impl Fn(&'static str) -> Result<*mut ::core::ffi::c_void, E>,
             ) -> Result<Self, E> {
                 Ok(Self {

@@ -122,6 +122,10 @@ pub type hsa_signal_condition_t = ::core::ffi::c_uint;
 pub const HSA_WAIT_STATE_BLOCKED: hsa_wait_state_t = 0;
 pub const HSA_WAIT_STATE_ACTIVE: hsa_wait_state_t = 1;
 pub type hsa_wait_state_t = ::core::ffi::c_uint;
+pub const HSA_QUEUE_TYPE_MULTI: hsa_queue_type_t = 0;
+pub const HSA_QUEUE_TYPE_SINGLE: hsa_queue_type_t = 1;
+pub const HSA_QUEUE_TYPE_COOPERATIVE: hsa_queue_type_t = 2;
+pub type hsa_queue_type_t = ::core::ffi::c_uint;
 pub type hsa_queue_type32_t = u32;
 #[repr(C)]
 #[derive(Debug, Copy, Clone)]
@@ -350,6 +354,12 @@ pub const HSA_EXECUTABLE_SYMBOL_INFO_INDIRECT_FUNCTION_OBJECT: hsa_executable_sy
 pub const HSA_EXECUTABLE_SYMBOL_INFO_INDIRECT_FUNCTION_CALL_CONVENTION:
     hsa_executable_symbol_info_t = 16;
 pub type hsa_executable_symbol_info_t = ::core::ffi::c_uint;
+pub const HSA_STATUS_ERROR_INVALID_MEMORY_POOL: _bindgen_ty_3 = 40;
+pub const HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION: _bindgen_ty_3 = 41;
+pub const HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION: _bindgen_ty_3 = 42;
+pub const HSA_STATUS_ERROR_MEMORY_FAULT: _bindgen_ty_3 = 43;
+pub const HSA_STATUS_CU_MASK_REDUCED: _bindgen_ty_3 = 44;
+pub type _bindgen_ty_3 = ::core::ffi::c_uint;
 pub const HSA_AMD_AGENT_INFO_CHIP_ID: hsa_amd_agent_info_s = 40960;
 pub const HSA_AMD_AGENT_INFO_CACHELINE_SIZE: hsa_amd_agent_info_s = 40961;
 pub const HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT: hsa_amd_agent_info_s = 40962;
@@ -406,6 +416,55 @@ pub const HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALIGNMENT: hsa_amd_memory_pool_
 pub const HSA_AMD_MEMORY_POOL_INFO_ACCESSIBLE_BY_ALL: hsa_amd_memory_pool_info_t = 15;
 pub const HSA_AMD_MEMORY_POOL_INFO_ALLOC_MAX_SIZE: hsa_amd_memory_pool_info_t = 16;
 pub type hsa_amd_memory_pool_info_t = ::core::ffi::c_uint;
+pub const HSA_AMD_MEMORY_POOL_ACCESS_NEVER_ALLOWED: hsa_amd_memory_pool_access_t = 0;
+pub const HSA_AMD_MEMORY_POOL_ACCESS_ALLOWED_BY_DEFAULT: hsa_amd_memory_pool_access_t = 1;
+pub const HSA_AMD_MEMORY_POOL_ACCESS_DISALLOWED_BY_DEFAULT: hsa_amd_memory_pool_access_t = 2;
+pub type hsa_amd_memory_pool_access_t = ::core::ffi::c_uint;
+pub const HSA_AMD_LINK_INFO_TYPE_HYPERTRANSPORT: hsa_amd_link_info_type_t = 0;
+pub const HSA_AMD_LINK_INFO_TYPE_QPI: hsa_amd_link_info_type_t = 1;
+pub const HSA_AMD_LINK_INFO_TYPE_PCIE: hsa_amd_link_info_type_t = 2;
+pub const HSA_AMD_LINK_INFO_TYPE_INFINBAND: hsa_amd_link_info_type_t = 3;
+pub const HSA_AMD_LINK_INFO_TYPE_XGMI: hsa_amd_link_info_type_t = 4;
+pub type hsa_amd_link_info_type_t = ::core::ffi::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct hsa_amd_memory_pool_link_info_s {
+    pub min_latency: u32,
+    pub max_latency: u32,
+    pub min_bandwidth: u32,
+    pub max_bandwidth: u32,
+    pub atomic_support_32bit: bool,
+    pub atomic_support_64bit: bool,
+    pub coherent_support: bool,
+    pub link_type: hsa_amd_link_info_type_t,
+    pub numa_distance: u32,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+const _: () = {
+    ["Size of hsa_amd_memory_pool_link_info_s"]
+        [::core::mem::size_of::<hsa_amd_memory_pool_link_info_s>() - 28usize];
+    ["Alignment of hsa_amd_memory_pool_link_info_s"]
+        [::core::mem::align_of::<hsa_amd_memory_pool_link_info_s>() - 4usize];
+    ["Offset of field: hsa_amd_memory_pool_link_info_s::min_latency"]
+        [::core::mem::offset_of!(hsa_amd_memory_pool_link_info_s, min_latency) - 0usize];
+    ["Offset of field: hsa_amd_memory_pool_link_info_s::max_latency"]
+        [::core::mem::offset_of!(hsa_amd_memory_pool_link_info_s, max_latency) - 4usize];
+    ["Offset of field: hsa_amd_memory_pool_link_info_s::min_bandwidth"]
+        [::core::mem::offset_of!(hsa_amd_memory_pool_link_info_s, min_bandwidth) - 8usize];
+    ["Offset of field: hsa_amd_memory_pool_link_info_s::max_bandwidth"]
+        [::core::mem::offset_of!(hsa_amd_memory_pool_link_info_s, max_bandwidth) - 12usize];
+    ["Offset of field: hsa_amd_memory_pool_link_info_s::atomic_support_32bit"]
+        [::core::mem::offset_of!(hsa_amd_memory_pool_link_info_s, atomic_support_32bit) - 16usize];
+    ["Offset of field: hsa_amd_memory_pool_link_info_s::atomic_support_64bit"]
+        [::core::mem::offset_of!(hsa_amd_memory_pool_link_info_s, atomic_support_64bit) - 17usize];
+    ["Offset of field: hsa_amd_memory_pool_link_info_s::coherent_support"]
+        [::core::mem::offset_of!(hsa_amd_memory_pool_link_info_s, coherent_support) - 18usize];
+    ["Offset of field: hsa_amd_memory_pool_link_info_s::link_type"]
+        [::core::mem::offset_of!(hsa_amd_memory_pool_link_info_s, link_type) - 20usize];
+    ["Offset of field: hsa_amd_memory_pool_link_info_s::numa_distance"]
+        [::core::mem::offset_of!(hsa_amd_memory_pool_link_info_s, numa_distance) - 24usize];
+};
+pub type hsa_amd_memory_pool_link_info_t = hsa_amd_memory_pool_link_info_s;
 pub const HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS: hsa_amd_agent_memory_pool_info_t = 0;
 pub const HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS: hsa_amd_agent_memory_pool_info_t = 1;
 pub const HSA_AMD_AGENT_MEMORY_POOL_INFO_LINK_INFO: hsa_amd_agent_memory_pool_info_t = 2;

@@ -57,7 +57,10 @@ const FUNCTIONS: [&str; 36] = [
 ];
 
 /// Types that no kept function names: what is written into memory, or behind a `void *`.
-const TYPES: [&str; 14] = [
+const TYPES: [&str; 17] = [
+    "hsa_queue_type_t",
+    "hsa_amd_memory_pool_access_t",
+    "hsa_amd_memory_pool_link_info_t",
     "hsa_kernel_dispatch_packet_t",
     "hsa_packet_type_t",
     "hsa_packet_header_t",
@@ -122,6 +125,8 @@ fn bind(include: &Path) -> Result<String> {
     for name in FUNCTIONS {
         builder = builder.allowlist_function(name);
     }
+    // Unnamed enumerations of AMD's extension.
+    builder = builder.allowlist_var("HSA_STATUS_ERROR_.*");
     for name in TYPES {
         builder = builder.allowlist_type(name);
     }
