@@ -1,5 +1,6 @@
 //! The device: opening it, what it is, closing it.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
@@ -136,6 +137,14 @@ impl AmdDevice {
     /// The fault that ended what ran here, if one did.
     pub(crate) fn fault(&self) -> Option<DeviceError> {
         faults::seen(&self.runtime, self.agent, self.queue.errors)
+    }
+}
+
+impl fmt::Debug for AmdDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AmdDevice")
+            .field("name", &self.info.name)
+            .finish_non_exhaustive()
     }
 }
 
