@@ -264,7 +264,7 @@ mod tests {
         let memory = Memory {
             shared: vec![block(0x5000, 0x100)],
             private: vec![block(0x1000, 0x100), block(0x1100, 0x100)],
-            globals: Vec::from([0x9000..0x9010]),
+            globals: vec![0x9000..0x9010, 0xA000..0xA000],
             heap: None,
         };
         let device = [(0x1000, 0x100), (0x11FF, 1), (0x1080, 0), (0x9008, 8)];
