@@ -17,7 +17,9 @@ pub(crate) fn from_half(half: u16) -> f32 {
     let magnitude = match exponent {
         // 2^-24 times the fraction: exact.
         0 => {
-            return f32::from_bits(sign | (fraction as f32 * f32::from_bits(0x3380_0000)).to_bits());
+            return f32::from_bits(
+                sign | (fraction as f32 * f32::from_bits(0x3380_0000)).to_bits(),
+            );
         }
         31 => 0x7f80_0000 | fraction << 13,
         _ => (exponent + 112) << 23 | fraction << 13,
@@ -251,17 +253,17 @@ fn scaling(
     if den.zero || num.zero {
         return (None, false);
     }
-    let only = |is: bool| Some(if is { width.scale } else { 0 });
+    let only = |is: bool, scale: i32| Some(if is { scale } else { 0 });
     if num.biased - den.biased >= width.far {
-        (only(chosen.denominator), true)
+        (only(chosen.denominator, width.scale), true)
     } else if den.denormal {
         (Some(width.scale), false)
     } else if reciprocal_denormal && quotient_denormal {
-        (only(chosen.denominator), true)
+        (only(chosen.denominator, -width.scale), true)
     } else if reciprocal_denormal {
         (Some(-width.scale), false)
     } else if quotient_denormal {
-        (only(chosen.numerator), true)
+        (only(chosen.numerator, width.scale), true)
     } else if num.biased <= width.small {
         (Some(width.scale), false)
     } else {
@@ -339,7 +341,23 @@ pub(crate) fn div_fmas64(a: f64, b: f64, c: f64, back: bool) -> f64 {
         return sum;
     }
     let up = c.to_bits() >> 52 & 0x7ff > 1023;
-    ldexp64(sum, if up { 128 } else { -128 })
+    if up || !sum.is_finite() {
+        return ldexp64(sum, if up { 128 } else { -128 });
+    }
+    // Scaling down to a denormal number rounds again. If the first rounding has led to the middle
+    // between two, its error decides. The sum is near `c`, so that error is exact, as is the rest.
+    let error = a.mul_add(b, c - sum);
+    let result = ldexp64(sum, -128);
+    let rest = sum - ldexp64(result, 128);
+    let middle = rest.abs() == ldexp64(1.0, 127 - 1074);
+    if !middle || error == 0.0 || (error > 0.0) != (rest > 0.0) {
+        return result;
+    }
+    if (rest > 0.0) == sum.is_sign_positive() {
+        f64::from_bits(result.to_bits() + 1)
+    } else {
+        f64::from_bits(result.to_bits() - 1)
+    }
 }
 
 /// The cases in which a quotient is known without division.
@@ -356,6 +374,9 @@ fn fixup(quotient: f64, den: f64, num: f64) -> f64 {
         signed(f64::INFINITY)
     } else if den.is_infinite() || num == 0.0 {
         signed(0.0)
+    } else if quotient.is_nan() {
+        // The steps before overflowed.
+        signed(f64::INFINITY)
     } else {
         signed(quotient.abs())
     }
@@ -381,4 +402,31 @@ pub(crate) fn div_fixup64(quotient: f64, den: f64, num: f64) -> f64 {
         quotient
     };
     fixup(quotient, den, num)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The steps that compilers make of a division.
+    fn divide64(num: f64, den: f64) -> f64 {
+        let (scaled_den, _) = div_scale64(den, den, num);
+        let mut r = 1.0 / scaled_den;
+        for _ in 0..2 {
+            let e = (-scaled_den).mul_add(r, 1.0);
+            r = r.mul_add(e, r);
+        }
+        let (scaled_num, back) = div_scale64(num, den, num);
+        let q = scaled_num * r;
+        let e = (-scaled_den).mul_add(q, scaled_num);
+        let sum = div_fmas64(e, r, q, back);
+        div_fixup64(sum, den, num)
+    }
+
+    #[test]
+    fn quotients_that_are_denormal_are_rounded_once() {
+        let num = f64::from_bits(0x8123_63ba_a5ee_6629);
+        let den = f64::from_bits(0x4112_c6bb_4896_35d8);
+        assert_eq!(divide64(num, den).to_bits(), (num / den).to_bits());
+    }
 }

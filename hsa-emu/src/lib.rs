@@ -25,6 +25,8 @@ mod pages;
 mod private;
 mod random;
 mod schedule;
+#[cfg(test)]
+mod testing;
 mod time;
 mod trace;
 mod wave;

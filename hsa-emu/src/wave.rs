@@ -189,6 +189,12 @@ impl Wave {
         self.code.clone()
     }
 
+    /// Looks the code up anew at the next run.
+    #[cfg(test)]
+    pub(crate) fn forget_code(&mut self) {
+        self.code = None;
+    }
+
     #[cold]
     fn fault(&mut self, cause: Cause, inst: Option<&Inst>) -> Pause {
         let place = match &self.code {

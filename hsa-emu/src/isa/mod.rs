@@ -4,6 +4,8 @@
 //! operation number and resolves every operand to a place in the register file ([`operand`]), so that
 //! running an instruction needs no knowledge of its encoding. [`text`] writes one as an assembler would.
 
+#[cfg(test)]
+mod against_objdump;
 pub(crate) mod decode;
 pub(crate) mod operand;
 pub(crate) mod text;

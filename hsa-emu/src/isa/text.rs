@@ -18,7 +18,7 @@ fn special(n: u16) -> Option<&'static str> {
     })
 }
 
-fn range(letter: char, first: u16, words: u8) -> String {
+fn range(letter: &str, first: u16, words: u8) -> String {
     match words {
         0 | 1 => format!("{letter}{first}"),
         n => format!("{letter}[{first}:{}]", first + u16::from(n) - 1),
@@ -31,6 +31,7 @@ fn scalar(index: u16, words: u8, kind: Kind, literal: u64) -> String {
         // Where writes to null go.
         642 => return "null".into(),
         LITERAL | LITERAL_CODE if kind == Kind::Q => return format!("{:#x}", literal >> 32),
+        LITERAL | LITERAL_CODE if kind.half() => return format!("{:#x}", literal as u16),
         LITERAL | LITERAL_CODE => return format!("{:#x}", literal as u32),
         107 => return "vcc_hi".into(),
         127 => return "exec_hi".into(),
@@ -49,8 +50,8 @@ fn scalar(index: u16, words: u8, kind: Kind, literal: u64) -> String {
         _ => index,
     };
     match code {
-        0..=105 => range('s', code, words),
-        108..=123 => range('t', code - 108, words),
+        0..=105 => range("s", code, words),
+        108..=123 => range("ttmp", code - 108, words),
         128..=192 => (code - 128).to_string(),
         193..=208 => format!("-{}", code - 192),
         235 => "src_shared_base".into(),
@@ -102,7 +103,7 @@ impl Writer<'_> {
         } else {
             number
         };
-        let mut text = range('v', number, words);
+        let mut text = range("v", number, words);
         if kind.half() {
             text.push_str(if shift == 16 { ".h" } else { ".l" });
         }
@@ -207,6 +208,8 @@ impl Writer<'_> {
         for (src, kind) in inst.src.iter().zip(form.src) {
             match kind {
                 Kind::None | Kind::Tied => {}
+                // Always VCC there, and not written.
+                Kind::M if inst.encoding == Encoding::Vopd => {}
                 Kind::Lit => {
                     let text = format!("{:#x}", inst.literal as u32);
                     self.operand(&text);
@@ -218,7 +221,10 @@ impl Writer<'_> {
             }
         }
         let constant = match inst.encoding {
-            Encoding::Sopp => inst.entry.name != "s_endpgm" && inst.entry.name != "s_barrier",
+            Encoding::Sopp => !matches!(
+                inst.entry.name,
+                "s_endpgm" | "s_barrier" | "s_code_end" | "s_icache_inv" | "s_wait_idle"
+            ),
             Encoding::Sopk => true,
             _ => false,
         };
