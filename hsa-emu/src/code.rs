@@ -9,19 +9,22 @@ use crate::isa::decode::decode;
 /// The longest instruction in words.
 const LONGEST: usize = 4;
 
+/// A place for the instruction that starts at each word: none yet, one, or the knowledge that it is none.
+type Slots = Box<[OnceLock<Option<Box<Inst>>>]>;
+
 /// A range of code. Decoding happens at an instruction's first execution, for any address it is jumped
 /// to; the result is kept.
 pub(crate) struct Code {
     /// The address of its first word.
     start: u64,
     words: Box<[u32]>,
-    wave32: Box<[OnceLock<Option<Box<Inst>>>]>,
-    wave64: OnceLock<Box<[OnceLock<Option<Box<Inst>>>]>>,
+    wave32: Slots,
+    wave64: OnceLock<Slots>,
     /// Functions: start, size, name; sorted.
     symbols: Vec<(u64, u64, String)>,
 }
 
-fn slots(count: usize) -> Box<[OnceLock<Option<Box<Inst>>>]> {
+fn slots(count: usize) -> Slots {
     (0..count).map(|_| OnceLock::new()).collect()
 }
 
@@ -47,7 +50,7 @@ impl Code {
     pub(crate) fn slot(&self, pc: u64) -> Option<usize> {
         let offset = pc.wrapping_sub(self.start);
         let slot = (offset >> 2) as usize;
-        (offset & 3 == 0 && slot < self.words.len()).then_some(slot)
+        (offset.is_multiple_of(4) && slot < self.words.len()).then_some(slot)
     }
 
     /// The word in a slot.

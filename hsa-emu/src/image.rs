@@ -281,7 +281,7 @@ fn symbols(file: &File<'_>, base: u64, size: u64) -> Result<Vec<Symbol>, Refused
             return Err(Refused::Malformed);
         }
         let address = base + symbol.address();
-        let is = if name.ends_with(".kd") && symbol.size() == 64 {
+        let is = if name.as_bytes().ends_with(b".kd") && symbol.size() == 64 {
             let at = pointer(address);
             // SAFETY: 64 bytes within the pages, as just checked.
             let (local, private, arguments, properties) = unsafe {

@@ -9,6 +9,27 @@
 //! - `isa`: decoding and disassembly; `ops`: a table for each encoding that says what operations do.
 //! - `fault`, `trace`, `options`: what people see and set.
 
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::float_cmp,
+    reason = "an instruction rounds and compares as it does"
+)]
+#![allow(
+    clippy::match_same_arms,
+    reason = "a table has a line for each number, whatever it answers"
+)]
+#![allow(
+    clippy::trivially_copy_pass_by_ref,
+    clippy::redundant_closure_for_method_calls,
+    clippy::needless_range_loop,
+    reason = "operations look alike, and operands are counted"
+)]
+#![allow(
+    clippy::vec_box,
+    clippy::unnecessary_box_returns,
+    reason = "waves and faults are large and move often"
+)]
+
 mod code;
 mod fault;
 mod float;

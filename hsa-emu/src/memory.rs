@@ -94,12 +94,6 @@ impl Space {
             .filter(|region| region.start == start)
     }
 
-    /// The region that has all of `size` bytes at `address`.
-    pub(crate) fn find(&self, address: u64, size: u64) -> Option<&Region> {
-        let region = self.regions.get(self.at(address))?;
-        contains(region, address, size).then_some(region)
-    }
-
     /// Whether the device may access `size` bytes at `address`. `hint` is the index of the region
     /// found last, and is kept up to date.
     #[inline(always)]
@@ -166,7 +160,7 @@ macro_rules! accessors {
         /// `at` is valid for reads of its size for the duration of the call.
         #[inline(always)]
         pub(crate) unsafe fn $load(at: *mut u8) -> $int {
-            if at.addr() % size_of::<$int>() == 0 {
+            if at.addr().is_multiple_of(size_of::<$int>()) {
                 // SAFETY: valid as promised and aligned as just seen; everyone else who touches the
                 // memory meanwhile is another process's code, the host's atomics or these functions.
                 return unsafe { <$atomic>::from_ptr(at.cast()) }.load(Ordering::Acquire);
@@ -185,7 +179,7 @@ macro_rules! accessors {
         /// `at` is valid for writes of its size for the duration of the call.
         #[inline(always)]
         pub(crate) unsafe fn $store(at: *mut u8, value: $int) {
-            if at.addr() % size_of::<$int>() == 0 {
+            if at.addr().is_multiple_of(size_of::<$int>()) {
                 // SAFETY: as for the load.
                 unsafe { <$atomic>::from_ptr(at.cast()) }.store(value, Ordering::Release);
                 return;
@@ -213,7 +207,7 @@ pub(crate) unsafe fn copy(to: *mut u8, from: *mut u8, size: usize) {
         // SAFETY: all of these lie within the ranges promised.
         unsafe {
             let (to, from) = (to.add(done), from.add(done));
-            if size - done >= 8 && to.addr() % 8 == 0 && from.addr() % 8 == 0 {
+            if size - done >= 8 && to.addr().is_multiple_of(8) && from.addr().is_multiple_of(8) {
                 store64(to, load64(from));
                 done += 8;
             } else {

@@ -138,6 +138,8 @@ fn freed_memory() {
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     let session = Session::new(FAULTS);
     let memory = allocate(1 << 20);
+    // In the middle: the next allocation may lie at its start or end.
+    let middle = address(memory) + (1 << 19);
     assert_eq!(session.launch("read", 1, 1, &[middle], 60), End::Done);
     assert_eq!(hsa_amd_memory_pool_free(memory.cast()), 0);
     let end = session.launch("read", 1, 1, &[middle], 60);

@@ -221,7 +221,7 @@ pub unsafe extern "C" fn hsa_amd_memory_fill(at: *mut c_void, value: u32, count:
     if let Err(status) = runtime() {
         return status;
     }
-    if at.is_null() || at.addr() % 4 != 0 {
+    if at.is_null() || !at.addr().is_multiple_of(4) {
         return status::INVALID_ARGUMENT;
     }
     // Held against frees.
@@ -301,7 +301,7 @@ pub extern "C" fn hsa_amd_memory_unlock(host: *mut c_void) -> Status {
 /// The most that is copied before others get at the memory's registry.
 const STEP: usize = 1 << 20;
 
-/// Copies as the copy engine does; false if a part of the device's memory is gone.
+/// Copies as the copy engine does.
 ///
 /// # Safety
 /// What is not the device's memory is valid for `size` bytes.
@@ -341,8 +341,8 @@ pub unsafe extern "C" fn hsa_memory_copy(
             to.expose_provenance() as u64,
             from.expose_provenance() as u64,
             size,
-        )
-    };
+        );
+    }
     status::SUCCESS
 }
 

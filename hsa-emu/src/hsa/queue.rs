@@ -289,7 +289,7 @@ fn create(
     };
     // SAFETY: fresh memory of more than this size, aligned to pages; nobody else knows of it yet.
     unsafe {
-        pointer(address).cast::<Queue>().write(user);
+        pointer(address).cast::<Queue>().write_unaligned(user);
         store32(pointer(address + APERTURES), SHARED_APERTURE);
         store32(pointer(address + APERTURES + 4), PRIVATE_APERTURE);
         for n in 0..u64::from(size) {

@@ -11,7 +11,7 @@ use crate::ops;
 
 /// The bytes that an instruction may take, as words; those past the end of the program are `None`.
 pub(super) struct Words<'a> {
-    words: &'a [u32],
+    code: &'a [u32],
     next: usize,
     /// Lanes of a wave.
     pub(super) lanes: u16,
@@ -20,7 +20,7 @@ pub(super) struct Words<'a> {
 impl Words<'_> {
     /// The next word.
     pub(super) fn take(&mut self) -> Option<u32> {
-        let word = self.words.get(self.next).copied();
+        let word = self.code.get(self.next).copied();
         self.next += 1;
         word
     }
@@ -41,11 +41,11 @@ pub(super) fn bits(word: u32, low: u32, count: u32) -> u16 {
     ((word >> low) & ((1 << count) - 1)) as u16
 }
 
-/// Decodes the instruction at the start of `words` for waves of `lanes`; `None` if it is none that the
+/// Decodes the instruction at the start of `code` for waves of `lanes`; `None` if it is none that the
 /// tables know.
-pub(crate) fn decode(words: &[u32], lanes: u16) -> Option<Inst> {
+pub(crate) fn decode(code: &[u32], lanes: u16) -> Option<Inst> {
     let mut words = Words {
-        words,
+        code,
         next: 0,
         lanes,
     };

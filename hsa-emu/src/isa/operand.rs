@@ -124,10 +124,10 @@ pub(crate) fn literal(kind: Kind, value: u32) -> u64 {
 
 /// Whether an 8-bit code is an operand that can be read.
 pub(crate) fn is_source(code: u16) -> bool {
-    match code {
-        0..=208 | 235..=238 | 240..=248 | SCC | LITERAL_CODE | 256..=511 => true,
-        _ => false,
-    }
+    matches!(
+        code,
+        0..=208 | 235..=238 | 240..=248 | SCC | LITERAL_CODE | 256..=511
+    )
 }
 
 /// A register file with its constants, for waves of `lanes`.

@@ -15,7 +15,7 @@ fn dpp_source(control: &DppControl, lane: usize, lanes: usize) -> Option<usize> 
         DppControl::Row(control) => usize::from(control),
     };
     let (row, at, amount) = (lane & !15, lane & 15, control & 15);
-    let within = |source: usize| (source < 16).then_some(row + source);
+    let within = |source: usize| (source < 16).then(|| row + source);
     match control {
         0..=0xff => Some((lane & !3) + (control >> ((lane & 3) * 2) & 3)),
         0x101..=0x10f => within(at + amount),

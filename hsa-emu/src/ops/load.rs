@@ -151,7 +151,7 @@ pub(super) unsafe fn read_words<const COUNT: usize>(at: *mut u8) -> [u32; COUNT]
     while n < COUNT {
         // SAFETY: within the words promised.
         unsafe {
-            if n + 1 < COUNT && at.addr() % 8 == 0 {
+            if n + 1 < COUNT && at.addr().is_multiple_of(8) {
                 let pair = load64(at.add(n * 4));
                 (words[n], words[n + 1]) = (pair as u32, (pair >> 32) as u32);
                 n += 2;
@@ -174,7 +174,7 @@ pub(super) unsafe fn write_words<const COUNT: usize>(at: *mut u8, words: [u32; C
     while n < COUNT {
         // SAFETY: within the words promised.
         unsafe {
-            if n + 1 < COUNT && at.addr() % 8 == 0 {
+            if n + 1 < COUNT && at.addr().is_multiple_of(8) {
                 store64(
                     at.add(n * 4),
                     u64::from(words[n]) | u64::from(words[n + 1]) << 32,
@@ -276,7 +276,7 @@ pub(super) static SMEM: &[Entry] = &[
 /// Fails at an address that is no multiple of an atomic operation's size.
 #[inline(always)]
 pub(super) fn aligned(at: *mut u8, size: usize) -> Result<(), Cause> {
-    if at.addr() % size == 0 {
+    if at.addr().is_multiple_of(size) {
         Ok(())
     } else {
         Err(Cause::Unaligned(at.addr() as u64))

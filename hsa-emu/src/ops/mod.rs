@@ -3,6 +3,8 @@
 //! A line has the number, the assembler's name, the kinds of the operands and a closure. [`lanes`] has
 //! the loops over lanes that the closures are put into.
 
+#[cfg(test)]
+mod against_host;
 mod atomic;
 mod compare;
 mod control;

@@ -246,11 +246,11 @@ pub(super) static SOP2: &[Entry] = &[
         w.quiet(i, u32::wrapping_mul)
     }),
     e(45, "s_mul_hi_u32", WWW, |w, i, _| {
-        w.quiet(i, |a, b| (u64::from(a) * u64::from(b) >> 32) as u32)
+        w.quiet(i, |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32)
     }),
     e(46, "s_mul_hi_i32", WWW, |w, i, _| {
         w.quiet(i, |a, b| {
-            (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32
+            ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32
         })
     }),
     e(48, "s_cselect_b32", WWW, |w, i, _| {

@@ -157,7 +157,7 @@ pub(super) static SOP1: &[Entry] = &[
     }),
     e(20, "s_bitreplicate_b64_b32", DW, |w, i, _| {
         let bits = w.s32(&i.src[0]);
-        let value = (0..32).fold(0, |all, n| all | u64::from(bits >> n & 1) * 3 << (2 * n));
+        let value = (0..32).fold(0, |all, n| all | (u64::from(bits >> n & 1) * 3) << (2 * n));
         w.ws64(&i.dst, value)
     }),
     e(21, "s_abs_i32", WW, |w, i, _| {

@@ -85,13 +85,13 @@ pub(super) static VOP2: &[Entry] = &[
         w.bin32(i, |a, b| (i24(a) * i24(b)) as u32)
     }),
     e(10, "v_mul_hi_i32_i24", WWW, |w, i, _| {
-        w.bin32(i, |a, b| (i24(a) * i24(b) >> 32) as u32)
+        w.bin32(i, |a, b| ((i24(a) * i24(b)) >> 32) as u32)
     }),
     e(11, "v_mul_u32_u24", WWW, |w, i, _| {
         w.bin32(i, |a, b| (u24(a) * u24(b)) as u32)
     }),
     e(12, "v_mul_hi_u32_u24", WWW, |w, i, _| {
-        w.bin32(i, |a, b| (u24(a) * u24(b) >> 32) as u32)
+        w.bin32(i, |a, b| ((u24(a) * u24(b)) >> 32) as u32)
     }),
     e(15, "v_min_f32", WWW, |w, i, _| w.binf32(i, float::min32)),
     e(16, "v_max_f32", WWW, |w, i, _| w.binf32(i, float::max32)),

@@ -312,11 +312,11 @@ pub(super) static VOP3: &[Entry] = &[
         w.bin32(i, u32::wrapping_mul)
     }),
     e(813, "v_mul_hi_u32", WWW, |w, i, _| {
-        w.bin32(i, |a, b| (u64::from(a) * u64::from(b) >> 32) as u32)
+        w.bin32(i, |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32)
     }),
     e(814, "v_mul_hi_i32", WWW, |w, i, _| {
         w.bin32(i, |a, b| {
-            (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32
+            ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32
         })
     }),
     e(828, "v_lshlrev_b64", DWD, |w, i, _| {

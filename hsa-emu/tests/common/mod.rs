@@ -11,7 +11,7 @@ use std::{env, fs, ptr};
 use hsa_emu::hsa::*;
 
 /// The GPU's handle, as the tests find it.
-pub fn gpu() -> Handle {
+pub(crate) fn gpu() -> Handle {
     unsafe extern "C" fn visit(agent: Handle, data: *mut c_void) -> Status {
         let mut kind = 0u32;
         // SAFETY: the attribute is a `u32`, and `data` the handle below.
@@ -65,7 +65,7 @@ fn pool(agent: Handle, wanted: u32) -> Handle {
 }
 
 /// Device memory for `size` bytes.
-pub fn allocate(size: usize) -> *mut u8 {
+pub(crate) fn allocate(size: usize) -> *mut u8 {
     let mut at = ptr::null_mut();
     // SAFETY: the result goes into `at`.
     let status = unsafe { hsa_amd_memory_pool_allocate(pool(gpu(), 4), size, 0, &raw mut at) };
@@ -79,7 +79,7 @@ unsafe extern "C" fn on_error(status: Status, _: *mut Queue, data: *mut c_void) 
 }
 
 /// A loaded image and a queue.
-pub struct Session {
+pub(crate) struct Session {
     executable: Handle,
     reader: Handle,
     queue: *mut Queue,
@@ -88,7 +88,7 @@ pub struct Session {
 
 /// How a launch ended.
 #[derive(Debug, PartialEq, Eq)]
-pub enum End {
+pub(crate) enum End {
     /// By itself.
     Done,
     /// With the queue's callback.
@@ -99,7 +99,7 @@ pub enum End {
 
 impl Session {
     /// Loads an image.
-    pub fn new(image: &[u8]) -> Self {
+    pub(crate) fn new(image: &[u8]) -> Self {
         assert_eq!(hsa_init(), 0);
         let error = Box::new(AtomicU32::new(0));
         let (mut reader, mut executable) = (Handle { handle: 0 }, Handle { handle: 0 });
@@ -137,7 +137,7 @@ impl Session {
     }
 
     /// A symbol's attribute of type `T`.
-    pub fn symbol<T: Default>(&self, name: &str, attribute: u32) -> T {
+    pub(crate) fn symbol<T: Default>(&self, name: &str, attribute: u32) -> T {
         let name = CString::new(name).expect("no NUL");
         let (mut symbol, mut value) = (Handle { handle: 0 }, T::default());
         // SAFETY: the results go into these variables, of the attribute's type.
@@ -157,7 +157,7 @@ impl Session {
     }
 
     /// Launches a kernel with these arguments and waits at most `seconds`.
-    pub fn launch(
+    pub(crate) fn launch(
         &self,
         kernel: &str,
         blocks: u32,
@@ -229,7 +229,7 @@ impl Drop for Session {
 }
 
 /// The last fault as text.
-pub fn last_fault() -> String {
+pub(crate) fn last_fault() -> String {
     let mut text = vec![0u8; 1024];
     // SAFETY: as many bytes as said.
     let length = unsafe { gpurpc_emu_last_fault(text.as_mut_ptr().cast(), text.len()) };
@@ -238,7 +238,7 @@ pub fn last_fault() -> String {
 }
 
 /// The path of one of LLVM's tools.
-pub fn llvm(tool: &str) -> Option<PathBuf> {
+pub(crate) fn llvm(tool: &str) -> Option<PathBuf> {
     let folder = env::var_os("LLVM_BIN").unwrap_or_else(|| "/usr/lib/llvm-22/bin".into());
     let path = Path::new(&folder).join(tool);
     path.exists().then_some(path)
@@ -247,7 +247,7 @@ pub fn llvm(tool: &str) -> Option<PathBuf> {
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// A C program for the device (or, as a shared object, for the host).
-pub fn clang(source: &str, options: &[&str]) -> Option<PathBuf> {
+pub(crate) fn clang(source: &str, options: &[&str]) -> Option<PathBuf> {
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let folder = env::temp_dir().join(format!("hsa-emu-test-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder for temporary files");
@@ -267,7 +267,7 @@ pub fn clang(source: &str, options: &[&str]) -> Option<PathBuf> {
 }
 
 /// Options for the device.
-pub const DEVICE: [&str; 5] = [
+pub(crate) const DEVICE: [&str; 5] = [
     "--target=amdgcn-amd-amdhsa",
     "-mcpu=gfx1100",
     "-nogpulib",
@@ -276,7 +276,7 @@ pub const DEVICE: [&str; 5] = [
 ];
 
 /// A program for the device at an optimisation level, with more options.
-pub fn device(source: &str, more: &[&str]) -> Option<Vec<u8>> {
+pub(crate) fn device(source: &str, more: &[&str]) -> Option<Vec<u8>> {
     let options: Vec<_> = DEVICE.iter().chain(more).copied().collect();
     Some(fs::read(clang(source, &options)?).expect("what clang wrote"))
 }
