@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use bench_calls::{Plan, failure};
 use loader_core::block::Block;
+use loader_core::cli::DeviceChoice;
 use loader_core::device::{Device, DeviceError, Grid, Kernel};
 use loader_core::end::STOP;
 use loader_core::program::{DeviceOptions, say};
@@ -75,7 +76,7 @@ impl Opened {
     fn open(kind: Kind, device: u32) -> Result<Self, DeviceError> {
         Ok(match kind {
             Kind::Cpu => Self::Cpu(Arc::new(CpuDevice::open(&DeviceOptions {
-                device,
+                device: DeviceChoice::Number(device),
                 ..DeviceOptions::default()
             })?)),
             Kind::Nvidia => Self::Nvidia(Arc::new(CudaDevice::open(&loader_nv::Options {

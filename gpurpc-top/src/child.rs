@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use loader_amd::Amd;
 use loader_core::cli::{Cli, parse};
 use loader_core::program::{Backend, DeviceOptions, fail, refuse, run_cli, run_on};
 use loader_cpu::Cpu;
@@ -15,7 +16,7 @@ use crate::cli::Top;
 pub(crate) const MARK: &str = "--as-loader";
 
 /// Loaders, of which the image's kind chooses.
-const BACKENDS: [&dyn Backend; 2] = [&Cpu, &Nvidia];
+const BACKENDS: [&dyn Backend; 3] = [&Cpu, &Nvidia, &Amd];
 
 /// What this process does.
 pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {

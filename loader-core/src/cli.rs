@@ -1,6 +1,7 @@
 //! The command line that all loaders share.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,6 +19,49 @@ pub const DEFAULT_HEAP: u64 = 64 << 20;
 pub const DEFAULT_MAX_MESSAGE: u64 = 64 << 20;
 /// Bytes of all messages in flight together: no message can be longer.
 pub const MAX_IN_FLIGHT: u64 = 1 << 30;
+
+/// What stands for the emulator in place of a device's number.
+const EMULATOR: &str = "emu";
+
+/// Which device an image runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// A real one, counted from 0.
+    Number(u32),
+    /// The emulator, where the device API has one.
+    Emulator,
+}
+
+impl Default for DeviceChoice {
+    fn default() -> Self {
+        Self::Number(0)
+    }
+}
+
+impl fmt::Display for DeviceChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Emulator => f.write_str(EMULATOR),
+        }
+    }
+}
+
+impl DeviceChoice {
+    /// The number, for an API that has no emulator of its devices, which are `what`.
+    ///
+    /// # Errors
+    /// When the emulator was asked for.
+    pub fn number(self, what: &str) -> Result<u32, DeviceError> {
+        match self {
+            Self::Number(number) => Ok(number),
+            Self::Emulator => Err(DeviceError::Unavailable(format!(
+                "--device {EMULATOR} is for amdgcn code objects: {what} are not emulated, give a \
+                 number"
+            ))),
+        }
+    }
+}
 
 /// How the server's threads wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -61,9 +105,13 @@ pub struct Options {
     /// Blocks, in z.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = count, allow_negative_numbers = true)]
     pub blocks_z: u32,
-    /// Which device, counted from 0.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = |text: &str| number(text, 0..=u32::MAX), allow_negative_numbers = true)]
-    pub device: u32,
+    /// Which device, counted from 0; `emu` is the emulator of an AMD GPU.
+    #[arg(long, value_name = "N|emu", default_value_t, value_parser = device, allow_negative_numbers = true)]
+    pub device: DeviceChoice,
+    /// The library through which AMD GPUs are reached [default: what GPURPC_HSA_RUNTIME names, else
+    /// libhsa-runtime64.so.1].
+    #[arg(long, value_name = "PATH")]
+    pub hsa_runtime: Option<PathBuf>,
     /// Ports between device and host [default: what the image wishes, else what the grid can use].
     #[arg(long, value_name = "N", value_parser = |text: &str| number(text, 1..=MAX_PORTS), allow_negative_numbers = true)]
     pub ports: Option<u32>,
@@ -195,6 +243,15 @@ fn number(text: &str, range: RangeInclusive<u32>) -> Result<u32, String> {
         let (least, most) = range.into_inner();
         format!("give a whole number from {least} to {most}")
     })
+}
+
+fn device(text: &str) -> Result<DeviceChoice, String> {
+    if text == EMULATOR {
+        return Ok(DeviceChoice::Emulator);
+    }
+    number(text, 0..=u32::MAX)
+        .map(DeviceChoice::Number)
+        .map_err(|said| format!("{said}, or {EMULATOR}"))
 }
 
 fn count(text: &str) -> Result<u32, String> {
@@ -359,7 +416,7 @@ mod tests {
             ),
             (
                 "--device 0x1 image",
-                ["--device <N>", "from 0 to 4294967295"],
+                ["--device <N|emu>", "from 0 to 4294967295, or emu"],
             ),
             ("--ports 1e99 image", ["--ports <N>", "from 1 to 65536"]),
             ("--timeout -1 image", ["--timeout <SECONDS>", "more than 0"]),

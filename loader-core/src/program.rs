@@ -3,21 +3,24 @@
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use rpc_server::Table;
 
-use crate::cli::{Cli, Options, Usage, parse};
+use crate::cli::{Cli, DeviceChoice, Options, Usage, parse};
 use crate::device::{Device, DeviceError};
 use crate::exit;
 use crate::image::{self, ImageKind};
 use crate::run::{RunError, run, run_serving};
 
 /// How a device is opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceOptions {
-    /// Which one, counted from 0.
-    pub device: u32,
+    /// Which one.
+    pub device: DeviceChoice,
+    /// The library through which AMD GPUs are reached, if not the usual one.
+    pub hsa_runtime: Option<PathBuf>,
     /// Bytes of stack for each device thread, if not the device's own choice.
     pub stack_size: Option<u64>,
     /// How hard a compiler that the driver brings optimises the image, from 0 to 4, if not its own
@@ -31,6 +34,7 @@ impl From<&Options> for DeviceOptions {
     fn from(options: &Options) -> Self {
         Self {
             device: options.device,
+            hsa_runtime: options.hsa_runtime.clone(),
             stack_size: options.stack_size,
             jit_level: options.jit_level,
             heap_size: options.heap_size,

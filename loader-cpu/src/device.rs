@@ -55,10 +55,10 @@ impl CpuDevice {
     /// [`DeviceError::Unavailable`] for any device but number 0; [`DeviceError::Limit`] for a stack
     /// that is too large.
     pub fn open(options: &DeviceOptions) -> Result<Self, DeviceError> {
-        if options.device != 0 {
+        let number = options.device.number("x86-64 images")?;
+        if number != 0 {
             return Err(DeviceError::Unavailable(format!(
-                "there is no CPU device {}: there is one, and its number is 0",
-                options.device
+                "there is no CPU device {number}: there is one, and its number is 0"
             )));
         }
         let info = DeviceInfo {

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use loader_core::cli::DeviceChoice;
 use loader_core::device::{Device, DeviceError, Grid, Kernel};
 use loader_core::program::DeviceOptions;
 use loader_cpu::{BuiltinImage, CpuDevice};
@@ -154,7 +155,7 @@ fn what_does_not_exist_is_refused() {
     assert_eq!(device.read_global("__gpurpc_client", 64).unwrap(), None);
     assert!(device.write_global("__gpurpc_client", &[0; 64]).is_err());
     let one = DeviceOptions {
-        device: 1,
+        device: DeviceChoice::Number(1),
         ..DeviceOptions::default()
     };
     assert!(matches!(

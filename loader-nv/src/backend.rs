@@ -20,7 +20,7 @@ impl Backend for Nvidia {
             .stack_size
             .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         let device = CudaDevice::open(&Options {
-            device: options.device,
+            device: options.device.number("NVIDIA GPUs")?,
             stack_size,
             jit_level: options.jit_level,
         })?;

@@ -12,7 +12,13 @@ use crate::workspace::Workspace;
 use crate::{ImagesArgs, images};
 
 /// The programs that go into `dist/bin/`: binaries of packages of the same name.
-const PROGRAMS: [&str; 4] = ["gpurpc-top", "loader-nv", "loader-cpu", "gpurpc-bench"];
+const PROGRAMS: [&str; 5] = [
+    "gpurpc-top",
+    "loader-nv",
+    "loader-amd",
+    "loader-cpu",
+    "gpurpc-bench",
+];
 
 /// The most that `dist/` may weigh: it is copied to other machines for every run there.
 const MAX_BYTES: u64 = 64 << 20;

@@ -5,6 +5,8 @@
 
 mod bench;
 mod bundle;
+#[cfg(feature = "bindings")]
+mod hsa;
 mod images;
 mod process;
 mod ptx;
@@ -14,7 +16,7 @@ mod target;
 mod toolchain;
 mod workspace;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -51,6 +53,12 @@ enum Command {
     Test,
     /// Pack programs, images and run.sh into dist/, for a machine with a GPU and no Rust.
     Bundle,
+    /// Make hsa-sys/src/bindings.rs anew from the headers of the HSA runtime (needs libclang).
+    HsaSys {
+        /// The folder with `hsa/hsa.h` [default: where packages put it].
+        #[arg(long, value_name = "FOLDER")]
+        include: Option<PathBuf>,
+    },
     /// Formatting, clippy, cargo deny, typos, then `test`.
     Ci,
 }
@@ -124,8 +132,31 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Bench(args) => return bench::bench(&Workspace::load()?, &args),
         Command::Test => suite::test(&Workspace::load()?)?,
         Command::Bundle => bundle::bundle(&Workspace::load()?)?,
+        Command::HsaSys { include } => return hsa_sys(&Workspace::load()?, include.as_deref()),
         Command::Ci => suite::ci(&Workspace::load()?)?,
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(feature = "bindings")]
+fn hsa_sys(workspace: &Workspace, include: Option<&Path>) -> Result<ExitCode> {
+    hsa::generate(workspace, include)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Starts this program again with what generates bindings: nothing else needs it.
+#[cfg(not(feature = "bindings"))]
+fn hsa_sys(workspace: &Workspace, include: Option<&Path>) -> Result<ExitCode> {
+    let mut command = workspace.cargo();
+    command
+        .args(["run", "--quiet", "--package", "xtask"])
+        .args(["--features", "bindings"])
+        .args(workspace.locked())
+        .args(["--", "hsa-sys"]);
+    if let Some(include) = include {
+        command.arg("--include").arg(include);
+    }
+    process::run(&mut command)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,22 +1,19 @@
 //! Builds one program and runs it through `gpurpc-top --once`.
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::target::Target;
 use crate::workspace::Workspace;
 use crate::{ImagesArgs, RunArgs, images};
 
+/// Where AMD GPUs are reached, if there are any.
+const KFD: &str = "/dev/kfd";
+
 /// Builds and runs what `args` names; the exit code is the program's.
 pub(crate) fn run(workspace: &Workspace, args: &RunArgs) -> Result<ExitCode> {
-    if args.target == Target::Amdgcn {
-        bail!(
-            "there is no loader for AMD yet, so nothing can run amdgcn images; `cargo xtask images {} --target amdgcn` \
-             builds one, `--target cpu` runs the same program on the CPU",
-            args.name
-        );
-    }
     let wanted = ImagesArgs {
         names: vec![args.name.clone()],
         target: vec![args.target],
@@ -30,11 +27,12 @@ pub(crate) fn run(workspace: &Workspace, args: &RunArgs) -> Result<ExitCode> {
     command
         .args(["run", "--release", "--quiet", "-p", "gpurpc-top"])
         .args(workspace.locked());
-    command
-        .args(["--", "--once"])
-        .args(&args.loader)
-        .arg(image)
-        .args(&args.args);
+    command.args(["--", "--once"]);
+    if args.target == Target::Amdgcn && !Path::new(KFD).exists() {
+        eprintln!("xtask: there is no {KFD}, so the emulator runs it (--device emu)");
+        command.args(["--device", "emu"]);
+    }
+    command.args(&args.loader).arg(image).args(&args.args);
     let status = command.status().context("cannot start cargo")?;
     // A program ended by a signal has no code; cargo passes on the others as they are.
     Ok(status

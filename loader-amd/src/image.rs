@@ -1,0 +1,260 @@
+//! Code objects: what their metadata says of the target and of each kernel.
+//!
+//! The metadata is a MessagePack map in an ELF note (code object version 3 and later). It is read
+//! before the runtime sees the image, so that what does not fit is refused in a sentence.
+
+use std::ops::Range;
+
+use object::LittleEndian;
+use object::elf::{FileHeader64, PF_W, PT_LOAD};
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
+use object::{Object, ObjectSymbol};
+use rmpv::Value;
+
+/// Owner and type of the note.
+const OWNER: &[u8] = b"AMDGPU";
+const METADATA: u32 = 32;
+/// Nothing in the metadata lies deeper.
+const DEPTH: usize = 16;
+/// More than any kernel's arguments take: the runtime's own limit for a segment of arguments.
+const MOST_ARGUMENTS: u64 = 64 << 10;
+
+/// What is known of a code object.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CodeObject {
+    /// What it is built for: `amdgcn-amd-amdhsa--gfx1100`.
+    pub(crate) target: String,
+    pub(crate) kernels: Vec<KernelInfo>,
+    /// Where its writable data will lie, counted from where it is loaded.
+    pub(crate) data: Vec<Range<u64>>,
+    /// Name and place of each global.
+    pub(crate) globals: Vec<(String, u64)>,
+}
+
+/// What is known of a kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct KernelInfo {
+    pub(crate) name: String,
+    /// The symbol of its descriptor: `_start.kd`.
+    pub(crate) symbol: String,
+    pub(crate) arguments: Vec<Argument>,
+    /// Bytes of its arguments.
+    pub(crate) kernarg: u32,
+    /// Bytes of each block.
+    pub(crate) group: u32,
+    /// Bytes of stack of each thread; the least, if the stack is dynamic.
+    pub(crate) private: u32,
+    pub(crate) dynamic_stack: bool,
+    /// Lanes of a warp.
+    pub(crate) lanes: u32,
+    /// Most threads of a block.
+    pub(crate) threads: u32,
+    pub(crate) vector_registers: u32,
+    pub(crate) scalar_registers: u32,
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Argument {
+    pub(crate) offset: u32,
+    pub(crate) size: u32,
+    /// `by_value`, `global_buffer`, `hidden_block_count_x`, ...
+    pub(crate) kind: String,
+}
+
+impl CodeObject {
+    /// Reads the metadata of a code object.
+    ///
+    /// # Errors
+    /// What is wrong with it, to be put behind "the image".
+    pub(crate) fn parse(image: &[u8]) -> Result<Self, String> {
+        let file = ElfFile64::<LittleEndian>::parse(image)
+            .map_err(|error| format!("is an ELF file that cannot be read: {error}"))?;
+        let metadata = metadata(image)?;
+        let target = string(&metadata, "amdhsa.target");
+        if target.is_empty() {
+            return Err("does not say which AMD GPU it is built for".to_owned());
+        }
+        let kernels = field(&metadata, "amdhsa.kernels").and_then(Value::as_array);
+        let kernels = kernels.map_or(&[][..], Vec::as_slice);
+        Ok(Self {
+            target,
+            kernels: kernels
+                .iter()
+                .map(KernelInfo::new)
+                .collect::<Result<_, _>>()?,
+            data: data(image),
+            globals: file
+                .dynamic_symbols()
+                .filter_map(|symbol| Some((symbol.name().ok()?.to_owned(), symbol.address())))
+                .collect(),
+        })
+    }
+
+    pub(crate) fn kernel(&self, name: &str) -> Option<&KernelInfo> {
+        self.kernels.iter().find(|kernel| kernel.name == name)
+    }
+}
+
+impl KernelInfo {
+    fn new(value: &Value) -> Result<Self, String> {
+        let name = string(value, ".name");
+        let damaged = |what: &str| format!("has metadata that is damaged: {what} of kernel {name}");
+        let number = |key: &str| match field(value, key) {
+            None => Ok(0),
+            Some(found) => found
+                .as_u64()
+                .and_then(|number| u32::try_from(number).ok())
+                .ok_or_else(|| damaged(key)),
+        };
+        let arguments = field(value, ".args").and_then(Value::as_array);
+        let arguments = arguments
+            .map_or(&[][..], Vec::as_slice)
+            .iter()
+            .map(|argument| {
+                let place = |key| {
+                    field(argument, key)?
+                        .as_u64()
+                        .filter(|&n| n < MOST_ARGUMENTS)
+                };
+                Some(Argument {
+                    offset: place(".offset")? as u32,
+                    size: place(".size")? as u32,
+                    kind: string(argument, ".value_kind"),
+                })
+            });
+        let kernarg = number(".kernarg_segment_size")?;
+        if u64::from(kernarg) > MOST_ARGUMENTS {
+            return Err(damaged(".kernarg_segment_size"));
+        }
+        Ok(Self {
+            symbol: string(value, ".symbol"),
+            arguments: arguments
+                .collect::<Option<_>>()
+                .ok_or_else(|| damaged(".args"))?,
+            kernarg,
+            group: number(".group_segment_fixed_size")?,
+            private: number(".private_segment_fixed_size")?,
+            dynamic_stack: field(value, ".uses_dynamic_stack").and_then(Value::as_bool)
+                == Some(true),
+            lanes: number(".wavefront_size")?,
+            threads: number(".max_flat_workgroup_size")?,
+            vector_registers: number(".vgpr_count")?,
+            scalar_registers: number(".sgpr_count")?,
+            name,
+        })
+    }
+}
+
+/// Whether code for `image` runs where code for `agent` does: the same processor, and each feature
+/// that the image wants on or off is so there.
+pub(crate) fn fits(image: &str, agent: &str) -> bool {
+    let mut wanted = image.split(':');
+    let mut given = agent.split(':');
+    wanted.next() == given.next() && {
+        let given: Vec<_> = given.collect();
+        wanted.all(|feature| given.contains(&feature))
+    }
+}
+
+/// The processor and its features: what stands behind the triple.
+pub(crate) fn processor(target: &str) -> &str {
+    target
+        .rsplit_once("--")
+        .map_or(target, |(_, processor)| processor)
+}
+
+fn metadata(image: &[u8]) -> Result<Value, String> {
+    let endian = LittleEndian;
+    let Ok(header) = FileHeader64::<LittleEndian>::parse(image) else {
+        return Err("has no ELF header that can be read".to_owned());
+    };
+    for segment in header.program_headers(endian, image).unwrap_or_default() {
+        let Ok(Some(mut notes)) = segment.notes(endian, image) else {
+            continue;
+        };
+        while let Ok(Some(note)) = notes.next() {
+            if note.name() == OWNER && note.n_type(endian) == METADATA {
+                return rmpv::decode::read_value_with_max_depth(&mut note.desc(), DEPTH)
+                    .map_err(|error| format!("has metadata that cannot be read: {error}"));
+            }
+        }
+    }
+    Err(
+        "has no metadata of code object version 3 or later: build it with a newer compiler"
+            .to_owned(),
+    )
+}
+
+fn field<'v>(map: &'v Value, key: &str) -> Option<&'v Value> {
+    let entries = map.as_map()?;
+    entries
+        .iter()
+        .find(|(name, _)| name.as_str() == Some(key))
+        .map(|(_, value)| value)
+}
+
+fn string(map: &Value, key: &str) -> String {
+    field(map, key)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// The segments that are written to.
+fn data(image: &[u8]) -> Vec<Range<u64>> {
+    let endian = LittleEndian;
+    let Ok(header) = FileHeader64::<LittleEndian>::parse(image) else {
+        return Vec::new();
+    };
+    let segments = header.program_headers(endian, image).unwrap_or_default();
+    segments
+        .iter()
+        .filter(|segment| segment.p_type(endian) == PT_LOAD && segment.p_flags(endian) & PF_W != 0)
+        .map(|segment| {
+            let start = segment.p_vaddr(endian);
+            start..start.saturating_add(segment.p_memsz(endian))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_fit_by_processor_and_features() {
+        let agent = "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-";
+        for (image, expected) in [
+            ("amdgcn-amd-amdhsa--gfx90a", true),
+            ("amdgcn-amd-amdhsa--gfx90a:xnack-", true),
+            ("amdgcn-amd-amdhsa--gfx90a:xnack+", false),
+            ("amdgcn-amd-amdhsa--gfx90", false),
+            ("amdgcn-amd-amdhsa--gfx1100", false),
+        ] {
+            assert_eq!(fits(image, agent), expected, "{image}");
+        }
+        assert_eq!(processor(agent), "gfx90a:sramecc+:xnack-");
+        assert_eq!(processor("gfx1100"), "gfx1100");
+    }
+
+    #[test]
+    fn damaged_metadata_is_named() {
+        let kernel = |entries: &[(&str, Value)]| {
+            let entries = entries
+                .iter()
+                .map(|(key, value)| ((*key).into(), value.clone()));
+            KernelInfo::new(&Value::Map(entries.collect()))
+        };
+        let named = (".name", Value::from("_start"));
+        assert_eq!(kernel(std::slice::from_ref(&named)).unwrap().name, "_start");
+        for (key, value) in [
+            (".kernarg_segment_size", Value::from(1 << 20)),
+            (".wavefront_size", Value::from(-1)),
+            (".args", Value::Array(vec![Value::Map(Vec::new())])),
+        ] {
+            let said = kernel(&[named.clone(), (key, value)]).unwrap_err();
+            assert!(said.contains(key) && said.contains("_start"), "{said}");
+        }
+    }
+}
