@@ -440,20 +440,23 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
         let block = places.request(port);
         let mask = self.shared.load64(block + 8) & places.lanes;
         let bytes = (u64::BITS - mask.leading_zeros()) as usize * WORD;
-        let row = |first: usize, write| {
-            for place in (0..bytes).step_by(LINE) {
-                self.shared.prefetch(first + place, write);
-            }
-        };
-        row(block + request::LANES, false);
-        row(places.reply(port), true);
+        for place in (0..bytes).step_by(LINE) {
+            self.shared.prefetch(block + request::LANES + place, false);
+        }
+        for place in (0..bytes).step_by(LINE) {
+            self.shared.prefetch(places.reply(port) + place, true);
+        }
         let meta = (self.shared.load64(block) >> 32) as u32;
         let message = request::bytes(meta).min(PACKET_SIZE);
         if message > WORD_BYTES && meta & request::IN_PACKETS == 0 {
-            let (read, written) = (places.request_tail(port), places.reply_tail(port));
-            for tail in 0..tails(message) {
-                row(read + tail * places.tail_row, false);
-                row(written + tail * places.tail_row, true);
+            // In the order in which they lie: processors go on by themselves.
+            let bytes = tails(message) * places.tail_row;
+            for place in (0..bytes).step_by(LINE) {
+                self.shared
+                    .prefetch(places.request_tail(port) + place, false);
+            }
+            for place in (0..bytes).step_by(LINE) {
+                self.shared.prefetch(places.reply_tail(port) + place, true);
             }
         }
     }
