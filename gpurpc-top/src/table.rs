@@ -1,6 +1,8 @@
 //! Counters as text.
 
-use loader_core::report::Calls;
+use rpc_stats::OpcodeStats;
+
+use crate::units::{grouped, printable};
 
 const HEADINGS: [&str; 6] = [
     "opcode",
@@ -12,7 +14,7 @@ const HEADINGS: [&str; 6] = [
 ];
 
 /// The counters as a table, busiest opcode first, with a line of totals if there are several.
-pub fn table(calls: &[Calls]) -> String {
+pub fn table(calls: &[OpcodeStats]) -> String {
     let mut sorted: Vec<_> = calls.iter().collect();
     sorted.sort_by(|a, b| b.calls.cmp(&a.calls).then_with(|| a.name.cmp(&b.name)));
     let mut rows = vec![HEADINGS.map(str::to_owned)];
@@ -38,26 +40,27 @@ fn line(row: &[String], widths: [usize; HEADINGS.len()]) -> String {
     cells.join("  ") + "\n"
 }
 
-fn total(calls: &[Calls]) -> Calls {
-    let sum = |of: fn(&Calls) -> u64| {
+fn total(calls: &[OpcodeStats]) -> OpcodeStats {
+    let sum = |of: fn(&OpcodeStats) -> u64| {
         calls
             .iter()
             .fold(0_u64, |sum, calls| sum.saturating_add(of(calls)))
     };
-    Calls {
+    OpcodeStats {
         name: "total".to_owned(),
         calls: sum(|c| c.calls),
         lanes: sum(|c| c.lanes),
         bytes_in: sum(|c| c.bytes_in),
         bytes_out: sum(|c| c.bytes_out),
         errors: sum(|c| c.errors),
+        ..OpcodeStats::default()
     }
 }
 
-fn row(calls: &Calls) -> [String; HEADINGS.len()] {
+fn row(calls: &OpcodeStats) -> [String; HEADINGS.len()] {
     [
         // Whatever a name holds, it stays in its line.
-        calls.name.escape_debug().to_string(),
+        printable(&calls.name),
         grouped(calls.calls),
         grouped(calls.lanes),
         grouped(calls.bytes_in),
@@ -66,45 +69,20 @@ fn row(calls: &Calls) -> [String; HEADINGS.len()] {
     ]
 }
 
-/// A number with a comma after each three digits.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1,000"),
-            (1_234_567, "1,234,567"),
-            (u64::MAX, "18,446,744,073,709,551,615"),
-        ] {
-            assert_eq!(grouped(number), text);
-        }
-    }
-
-    #[test]
     fn rows_are_aligned_sorted_and_summed() {
-        let calls = |name: &str, calls| Calls {
+        let calls = |name: &str, calls| OpcodeStats {
             name: name.to_owned(),
             calls,
             lanes: calls * 32,
             bytes_in: u64::MAX,
             bytes_out: 0,
             errors: 1,
+            ..OpcodeStats::default()
         };
         let text = table(&[calls("few", 2), calls("many\n", 3000), calls("also few", 2)]);
         let lines: Vec<_> = text.lines().collect();
