@@ -4,6 +4,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`source`] | [`Source`](source::Source): where snapshots come from |
+//! | [`live`] | [`Live`](live::Live): the file of a loader as a source |
 //! | [`state`] | [`State`](state::State): what is shown; pure, with the time given to it |
 //! | [`view`] | [`Dashboard`](view::Dashboard): widgets that draw a state and keep nothing |
 //! | [`keys`] | the table that dispatches keys and is the help |
@@ -17,6 +18,7 @@
 
 pub mod format;
 pub mod keys;
+pub mod live;
 pub mod palette;
 pub mod source;
 pub mod state;

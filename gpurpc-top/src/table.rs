@@ -2,24 +2,32 @@
 
 use rpc_stats::OpcodeStats;
 
-use crate::units::{grouped, printable};
+use crate::units::{grouped, printable, time};
 
-const HEADINGS: [&str; 6] = [
+const HEADINGS: [&str; 9] = [
     "opcode",
     "calls",
     "lanes",
     "bytes in",
     "bytes out",
     "errors",
+    "p50",
+    "p99",
+    "max",
 ];
+/// The columns that are there whether or not times are known.
+const COUNTERS: usize = 6;
 
-/// The counters as a table, busiest opcode first, with a line of totals if there are several.
+/// The counters of what was called as a table, busiest opcode first, with a line of totals if there
+/// are several; latencies too, if any is known.
 pub fn table(calls: &[OpcodeStats]) -> String {
-    let mut sorted: Vec<_> = calls.iter().collect();
+    let mut sorted: Vec<_> = calls.iter().filter(|opcode| opcode.calls > 0).collect();
+    let several = sorted.len() != 1;
+    let timed = sorted.iter().any(|opcode| opcode.latency.count() > 0);
     sorted.sort_by(|a, b| b.calls.cmp(&a.calls).then_with(|| a.name.cmp(&b.name)));
     let mut rows = vec![HEADINGS.map(str::to_owned)];
     rows.extend(sorted.into_iter().map(row));
-    if calls.len() != 1 {
+    if several {
         rows.push(row(&total(calls)));
     }
     let mut widths = [0; HEADINGS.len()];
@@ -28,12 +36,14 @@ pub fn table(calls: &[OpcodeStats]) -> String {
             *width = cell.chars().count().max(*width);
         }
     }
+    let columns = if timed { HEADINGS.len() } else { COUNTERS };
+    let widths = &widths[..columns];
     rows.iter().map(|row| line(row, widths)).collect()
 }
 
 /// The name to the left, the numbers to the right.
-fn line(row: &[String], widths: [usize; HEADINGS.len()]) -> String {
-    let mut cells = row.iter().zip(widths);
+fn line(row: &[String], widths: &[usize]) -> String {
+    let mut cells = row.iter().zip(widths.iter().copied());
     let name = cells.next().map(|(cell, width)| format!("{cell:<width$}"));
     let numbers = cells.map(|(cell, width)| format!("{cell:>width$}"));
     let cells: Vec<_> = name.into_iter().chain(numbers).collect();
@@ -58,6 +68,7 @@ fn total(calls: &[OpcodeStats]) -> OpcodeStats {
 }
 
 fn row(calls: &OpcodeStats) -> [String; HEADINGS.len()] {
+    let latency = |share| calls.latency.percentile_ns(share).map_or_else(String::new, time);
     [
         // Whatever a name holds, it stays in its line.
         printable(&calls.name),
@@ -66,6 +77,9 @@ fn row(calls: &OpcodeStats) -> [String; HEADINGS.len()] {
         grouped(calls.bytes_in),
         grouped(calls.bytes_out),
         grouped(calls.errors),
+        latency(0.5),
+        latency(0.99),
+        latency(1.0),
     ]
 }
 

@@ -239,7 +239,8 @@ impl State {
         self.dirty |= !same || !shown.looks_like(&self.shown);
         self.shown = shown;
         if self.slot.is_none() {
-            self.slot = self.rows().next().map(|row| row.index);
+            let first = self.rows().next().map(|row| row.index);
+            self.slot = first;
         }
     }
 
@@ -280,6 +281,11 @@ impl State {
     pub fn take_dirty(&mut self) -> bool {
         self.drawn_second = self.second();
         std::mem::take(&mut self.dirty)
+    }
+
+    /// Whether it looks different from what was drawn last.
+    pub fn is_dirty(&self) -> bool {
+        self.dirty
     }
 
     /// It has to be drawn again.
