@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use crate::poller::groups;
+
 /// What a poller does when no port has a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Poll {
@@ -68,6 +70,18 @@ pub struct Options {
     pub bulk: u64,
     /// Where unknown opcodes and failing handlers are reported.
     pub report: Report,
+}
+
+/// Most poller threads.
+const MAX_POLLERS: usize = 64;
+
+impl Options {
+    /// How many threads poll `ports` ports.
+    pub fn pollers_for(&self, ports: u32) -> usize {
+        self.pollers
+            .clamp(1, MAX_POLLERS)
+            .min(groups(ports) as usize)
+    }
 }
 
 impl Default for Options {

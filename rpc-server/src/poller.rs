@@ -129,6 +129,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
     fn serve_until_end(&mut self) {
         let mut idle = Idle::new(self.shared.options.poll);
         while self.shared.phase() == RUNNING {
+            self.observe.scan_begun(self.index as usize);
             let busy = if idle.is_slow() {
                 let (news, busy) = self.slow_pass(self.watches());
                 // Whom the news is for may be parked, and others may follow.

@@ -7,7 +7,7 @@ use std::process::{ExitCode, ExitStatus, Stdio};
 
 use clap::CommandFactory;
 use gpurpc_top::live::{Live, Target};
-use loader_core::cli::parse_as;
+use loader_core::cli::{Stats, parse_as};
 use loader_core::exit;
 use loader_core::program::{fail, refuse, say};
 use thiserror::Error;
@@ -99,19 +99,33 @@ fn input(top: &Top) -> Result<Stdio, ParentError> {
     }
 }
 
+/// Whether the child's file is kept for this process only: so that what it publishes last is there
+/// however short its run is.
+fn keeps(top: &Top) -> bool {
+    top.options.stats.is_none() && !top.options.keep_stats
+}
+
 /// What the child is told of its statistics.
 fn statistics(top: &Top) -> &'static [&'static str] {
-    let _ = top;
-    &[]
+    if keeps(top) { &["--keep-stats"] } else { &[] }
 }
 
 /// Where the statistics of child `pid` will be; `None` if it is to write none.
 fn source(top: &Top, pid: u32) -> Option<Live> {
-    let _ = top;
-    Some(Live::new(Target::Pid(pid)))
+    let target = match &top.options.stats {
+        Some(Stats::Off) => return None,
+        Some(Stats::At(path)) => Target::Path(path.clone()),
+        None => Target::Pid(pid),
+    };
+    Some(Live::new(target))
 }
 
-/// Removes the child's file, which was kept for this process only.
+/// Removes the child's file, if nobody else is to have it.
 fn remove(top: &Top, live: Option<&Live>) {
-    let _ = (top, live);
+    if keeps(top)
+        && let Some(path) = live.and_then(Live::path)
+    {
+        // It is of no use any more, but does no harm either.
+        let _ = std::fs::remove_file(path);
+    }
 }

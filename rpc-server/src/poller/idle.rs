@@ -133,6 +133,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
 
     fn park(&mut self, idle: &mut Idle) {
         self.control.parked.store(true, SeqCst);
+        self.observe.parked(self.index as usize);
         // The watcher has passed over what came before it could see this.
         let busy = self.serve_all();
         // A wake from here on ends the parking, now or when it begins.
