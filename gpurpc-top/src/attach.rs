@@ -164,7 +164,7 @@ fn choose(
     choices: &[String],
     palette: gpurpc_top::palette::Palette,
 ) -> io::Result<Option<usize>> {
-    let keys = terminal::Keys::open()?;
+    let mut keys = terminal::Keys::open()?;
     let mut screen = terminal::screen()?;
     let mut selected = 0;
     loop {
@@ -180,7 +180,10 @@ fn choose(
         if !ready[0].revents().contains(PollFlags::IN) {
             return Ok(None);
         }
-        for key in keys.read()? {
+        let Some(typed) = keys.read() else {
+            return Ok(None);
+        };
+        for key in typed {
             match (key, command(key)) {
                 (Key::Enter, _) => return Ok(Some(selected)),
                 (Key::Esc, _) | (_, Some(Command::Quit | Command::Interrupt)) => return Ok(None),

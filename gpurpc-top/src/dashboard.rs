@@ -131,18 +131,35 @@ impl Loop {
     /// Runs until the user leaves or something ends it. The terminal has been taken.
     pub(crate) fn run(
         &self,
+        both: (&mut State, &mut Palette),
+        source: &mut dyn Source,
+        pipes: &Pipes,
+        program: &dyn Program,
+        fps: u32,
+    ) -> io::Result<Left> {
+        let left = self.turn(both, source, pipes, program, fps);
+        self.left.store(true, Ordering::SeqCst);
+        match left {
+            // Whatever failed, it failed because of that.
+            Err(_) if terminal::is_gone() => Ok(Left::HungUp),
+            left => left,
+        }
+    }
+
+    fn turn(
+        &self,
         (state, palette): (&mut State, &mut Palette),
         source: &mut dyn Source,
         pipes: &Pipes,
         program: &dyn Program,
         fps: u32,
     ) -> io::Result<Left> {
-        let keys = Keys::open()?;
+        let mut keys = Keys::open()?;
         let mut screen = terminal::screen()?;
         let interval = Duration::from_secs(1) / fps.max(1);
         let (mut next_look, mut next_frame) = (Instant::now(), Instant::now());
         let mut leaving = None;
-        let left = loop {
+        loop {
             let now = Instant::now();
             let time = now - self.started;
             pipes.give(state);
@@ -171,7 +188,7 @@ impl Loop {
                 }
             }
             if let Some(left) = end {
-                break left;
+                return Ok(left);
             }
             state.tick(self.started.elapsed());
             let size = screen.size()?;
@@ -182,7 +199,11 @@ impl Loop {
             }
             let ready = self.sleep(&keys, state, next_look, next_frame)?;
             if ready.contains(PollFlags::IN) {
-                for key in keys.read()? {
+                let typed = keys.read();
+                if typed.is_none() {
+                    return Ok(Left::HungUp);
+                }
+                for key in typed.into_iter().flatten() {
                     let effect = state.press(self.started.elapsed(), key);
                     if let Some(left) = self.act(effect, key, state, palette, &mut screen, program)? {
                         end = Some(left);
@@ -192,11 +213,9 @@ impl Loop {
                 end = Some(Left::HungUp);
             }
             if let Some(left) = end {
-                break left;
+                return Ok(left);
             }
-        };
-        self.left.store(true, Ordering::SeqCst);
-        Ok(left)
+        }
     }
 
     /// The program has ended: what it has left is taken in.
@@ -231,7 +250,7 @@ impl Loop {
                 // Whoever had the terminal meanwhile may have changed it.
                 terminal::give_back();
                 terminal::take()?;
-                screen.clear()?;
+                terminal::repaint(screen)?;
                 state.touch();
             }
             SIGINT => {
@@ -264,7 +283,7 @@ impl Loop {
             Effect::Leave => return Ok(Some(Left::Quit)),
             Effect::Interrupt | Effect::Kill => obey(effect, program),
             Effect::Suspend => suspend(screen, state, program)?,
-            Effect::Redraw => screen.clear()?,
+            Effect::Redraw => terminal::repaint(screen)?,
             Effect::Palette => *palette = palette.next(),
         }
         Ok(None)
@@ -336,7 +355,7 @@ fn suspend(screen: &mut Screen, state: &mut State, program: &dyn Program) -> io:
     let _ = emulate_default_handler(SIGTSTP);
     program.go_on();
     terminal::take()?;
-    screen.clear()?;
+    terminal::repaint(screen)?;
     state.touch();
     Ok(())
 }

@@ -9,7 +9,7 @@
 //! | `attach` | watching a loader that somebody else has started |
 //! | `dashboard` | the loop: keys, signals, snapshots in, frames out |
 //! | `records` | tables, JSON and CSV, once or at intervals |
-//! | `terminal`, `pipes` | the terminal; what the child prints |
+//! | `terminal`, `typed`, `pipes` | the terminal; what it sends for keys; what the child prints |
 #![forbid(unsafe_code)]
 
 mod attach;
@@ -20,6 +20,7 @@ mod parent;
 mod pipes;
 mod records;
 mod terminal;
+mod typed;
 
 use std::process::ExitCode;
 

@@ -9,10 +9,18 @@ use gpurpc_top::keys::Key;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::typed;
+
+/// Within this time the rest of a key's bytes comes.
+const SOON: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 25_000_000,
 };
 
 /// Whether the terminal is ours just now.
@@ -40,6 +48,11 @@ pub(crate) fn give_back() {
     }
 }
 
+/// Whether there is no terminal any more on standard output.
+pub(crate) fn is_gone() -> bool {
+    rustix::termios::tcgetattr(io::stdout()).is_err()
+}
+
 /// Makes a panic give the terminal back before it is told.
 pub(crate) fn give_back_on_panic() {
     let hook = std::panic::take_hook();
@@ -55,8 +68,21 @@ pub(crate) fn screen() -> io::Result<Screen> {
     Terminal::new(CrosstermBackend::new(out))
 }
 
+/// Makes the next frame draw every cell. Not [`Terminal::clear`], which asks the terminal where its
+/// cursor is and waits for the answer.
+pub(crate) fn repaint(screen: &mut Screen) -> io::Result<()> {
+    let size = screen.size()?;
+    screen.resize(ratatui::layout::Rect::from((ratatui::layout::Position::ORIGIN, size)))
+}
+
 /// Where keys come from.
-pub(crate) enum Keys {
+pub(crate) struct Keys {
+    from: From,
+    /// Typed, and not a whole key yet.
+    partial: Vec<u8>,
+}
+
+enum From {
     Stdin(io::Stdin),
     Tty(File),
 }
@@ -65,55 +91,52 @@ impl Keys {
     /// Standard input if it is a terminal, else the terminal that controls this process.
     pub(crate) fn open() -> io::Result<Self> {
         let stdin = io::stdin();
-        if stdin.is_terminal() {
-            Ok(Self::Stdin(stdin))
+        let from = if stdin.is_terminal() {
+            From::Stdin(stdin)
         } else {
-            File::open("/dev/tty").map(Self::Tty)
+            From::Tty(File::open("/dev/tty")?)
+        };
+        Ok(Self {
+            from,
+            partial: Vec::new(),
+        })
+    }
+
+    /// What was typed up to now, when there is something; `None` when nobody can type any more.
+    pub(crate) fn read(&mut self) -> Option<Vec<Key>> {
+        let mut bytes = [0; 1024];
+        let mut keys = Vec::new();
+        loop {
+            match rustix::io::read(&*self, &mut bytes) {
+                Ok(0) => return None,
+                Ok(n) => self.partial.extend_from_slice(&bytes[..n]),
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+                Err(_) => return None,
+            }
+            keys.extend(typed::keys(&mut self.partial, false));
+            if self.partial.is_empty() {
+                return Some(keys);
+            }
+            // An escape is the key of that name if nothing follows it at once.
+            if !self.follows() {
+                keys.extend(typed::keys(&mut self.partial, true));
+                return Some(keys);
+            }
         }
     }
 
-    /// What was typed up to now.
-    pub(crate) fn read(&self) -> io::Result<Vec<Key>> {
-        let mut keys = Vec::new();
-        while event::poll(std::time::Duration::ZERO)? {
-            if let Event::Key(key) = event::read()? {
-                keys.extend(translate(key));
-            }
-        }
-        Ok(keys)
+    /// Whether more comes soon.
+    fn follows(&self) -> bool {
+        let mut ready = [PollFd::new(self, PollFlags::IN)];
+        matches!(poll(&mut ready, Some(&SOON)), Ok(1..))
     }
 }
 
 impl AsFd for Keys {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Stdin(stdin) => stdin.as_fd(),
-            Self::Tty(file) => file.as_fd(),
+        match &self.from {
+            From::Stdin(stdin) => stdin.as_fd(),
+            From::Tty(file) => file.as_fd(),
         }
     }
-}
-
-fn translate(key: KeyEvent) -> Option<Key> {
-    if key.kind == KeyEventKind::Release {
-        return None;
-    }
-    Some(match key.code {
-        KeyCode::Char(c) if key.modifiers.contains(KeyModifiers::CONTROL) => {
-            Key::Ctrl(c.to_ascii_lowercase())
-        }
-        KeyCode::Char(c) => Key::Char(c),
-        KeyCode::Up => Key::Up,
-        KeyCode::Down => Key::Down,
-        KeyCode::Left => Key::Left,
-        KeyCode::Right => Key::Right,
-        KeyCode::PageUp => Key::PageUp,
-        KeyCode::PageDown => Key::PageDown,
-        KeyCode::Home => Key::Home,
-        KeyCode::End => Key::End,
-        KeyCode::Enter => Key::Enter,
-        KeyCode::Tab => Key::Tab,
-        KeyCode::BackTab => Key::BackTab,
-        KeyCode::Esc => Key::Esc,
-        _ => return None,
-    })
 }

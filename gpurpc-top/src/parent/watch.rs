@@ -145,10 +145,9 @@ pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u
     if left != Left::HungUp {
         summarise(&state, lock(&report).as_ref());
     }
-    let quit_demo = top.demo && left == Left::Quit && state.interrupts() == 1;
     Ok(match left {
         // Quitting is how a demo ends.
-        _ if quit_demo && code(status) == exit::signal(2) => 0,
+        Left::Quit if top.demo && state.has_quit() => 0,
         Left::Signal(number) => exit::signal(number),
         Left::HungUp => exit::signal(signal_hook::consts::SIGHUP),
         Left::Quit | Left::Interrupted => code(status),

@@ -167,6 +167,7 @@ pub struct State {
     help: Option<usize>,
     asking: bool,
     interrupts: u8,
+    quit: bool,
     dirty: bool,
     drawn_second: u64,
 }
@@ -377,6 +378,11 @@ impl State {
     /// How often the program has been interrupted.
     pub fn interrupts(&self) -> u8 {
         self.interrupts
+    }
+
+    /// Whether the program was ended because the user quit.
+    pub fn has_quit(&self) -> bool {
+        self.quit && self.interrupts == 1
     }
 
     /// Whose run it is.

@@ -62,6 +62,9 @@ impl State {
                 Command::Left => self.shift = self.shift.saturating_sub(SHIFT),
                 Command::Right => self.shift = (self.shift + SHIFT).min(FAR),
                 _ => {
+                    if command == Command::First {
+                        self.shift = 0;
+                    }
                     let newest = self.frozen.map_or(self.output.end(), |frozen| frozen.lines);
                     let top = (self.output.begin() + page as u64).min(newest);
                     if let Some(to) = scroll(self.line, top, newest, page, command) {

@@ -32,10 +32,13 @@ impl State {
         match self.watching {
             _ if self.is_over() => Effect::Leave,
             Watching::Attached => Effect::Leave,
-            Watching::Demo => self.interrupt(),
+            Watching::Demo if self.interrupts == 0 => {
+                self.quit = true;
+                self.interrupt()
+            }
             // It is ending already.
-            Watching::Child if self.interrupts > 0 => Effect::None,
-            Watching::Child => {
+            Watching::Child | Watching::Demo if self.interrupts > 0 => Effect::None,
+            Watching::Child | Watching::Demo => {
                 self.asking = true;
                 Effect::None
             }

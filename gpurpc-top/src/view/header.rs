@@ -106,7 +106,8 @@ fn numbers(state: &State, palette: Palette) -> Line<'static> {
     add(or_dash(&|t| rate(t.calls)), value, " calls/s");
     add(count(shown.calls), value, " calls");
     add(count(shown.lanes), value, " lanes");
-    add(count(shown.errors), alarm(shown.errors, Role::Bad), " errors");
+    let unit = if shown.errors == 1 { " error" } else { " errors" };
+    add(count(shown.errors), alarm(shown.errors, Role::Bad), unit);
     add(count(dropped), alarm(dropped, Role::Warning), " dropped");
     add(or_dash(&|t| bytes(t.bytes_in as u64)), value, "/s in");
     add(or_dash(&|t| bytes(t.bytes_out as u64)), value, "/s out");

@@ -1,5 +1,5 @@
 //! A made-up run, and frames as text.
-#![allow(dead_code, reason = "each test takes what it needs")]
+#![allow(dead_code, unreachable_pub, reason = "each test takes what it needs")]
 
 use std::time::Duration;
 
