@@ -74,7 +74,11 @@ fn run(attach: &Attach) -> Result<u8, AttachError> {
         },
     };
     let mut live = Live::new(Target::Path(chosen.path.clone()));
-    if plain { records(attach, &mut live) } else { watch(attach, &mut live) }
+    if plain {
+        records(attach, &mut live)
+    } else {
+        watch(attach, &mut live)
+    }
 }
 
 fn list(runs: &[Found]) -> String {
@@ -90,7 +94,11 @@ fn describe(run: &Found) -> String {
     match snapshot {
         Ok(Some(snapshot)) => {
             let command = printable(&snapshot.run.command.join(" "));
-            format!("{} ({command} on {})", run.pid, printable(&snapshot.run.device))
+            format!(
+                "{} ({command} on {})",
+                run.pid,
+                printable(&snapshot.run.device)
+            )
         }
         _ => run.pid.to_string(),
     }
@@ -141,7 +149,9 @@ fn watch(attach: &Attach, live: &mut Live) -> Result<u8, AttachError> {
         looped.run(both, live, &Pipes::default(), &(), attach.show.fps)
     }));
     terminal::give_back();
-    let left = shown.map_err(|_| AttachError::Panicked)?.map_err(AttachError::Screen)?;
+    let left = shown
+        .map_err(|_| AttachError::Panicked)?
+        .map_err(AttachError::Screen)?;
     Ok(match left {
         Left::Quit => 0,
         Left::Interrupted => exit::signal(signal_hook::consts::SIGINT),
@@ -160,15 +170,16 @@ fn pick<'r>(attach: &Attach, runs: &'r [Found]) -> io::Result<Option<&'r Found>>
     Ok(chosen?.map(|index| &runs[index]))
 }
 
-fn choose(
-    choices: &[String],
-    palette: gpurpc_top::palette::Palette,
-) -> io::Result<Option<usize>> {
+fn choose(choices: &[String], palette: gpurpc_top::palette::Palette) -> io::Result<Option<usize>> {
     let mut keys = terminal::Keys::open()?;
     let mut screen = terminal::screen()?;
     let mut selected = 0;
     loop {
-        let picker = Picker { choices, selected, palette };
+        let picker = Picker {
+            choices,
+            selected,
+            palette,
+        };
         screen.draw(|frame| frame.render_widget(picker, frame.area()))?;
         let mut ready = [PollFd::new(&keys, PollFlags::IN)];
         match poll(&mut ready, None) {

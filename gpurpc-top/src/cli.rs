@@ -30,6 +30,9 @@ pub(crate) struct Top {
     /// What else can be done.
     #[command(subcommand)]
     pub(crate) action: Option<Action>,
+    /// The image (`-` is standard input), then what the program gets as its arguments.
+    #[arg(required_unless_present = "demo", trailing_var_arg = true, value_names = ["IMAGE", "ARGUMENTS"], num_args = 1..)]
+    pub(crate) command: Vec<OsString>,
     /// Run a program that is linked in, on the CPU device: for as long as it is watched, without a
     /// terminal for two seconds.
     #[arg(long, conflicts_with = "command")]
@@ -43,17 +46,16 @@ pub(crate) struct Top {
     /// How it is run.
     #[command(flatten, next_help_heading = "Options of the loader")]
     pub(crate) options: Options,
-    /// The image (`-` is standard input), then what the program gets as its arguments.
-    #[arg(required_unless_present = "demo", trailing_var_arg = true, value_names = ["IMAGE", "ARGUMENTS"], num_args = 1..)]
-    pub(crate) command: Vec<OsString>,
 }
 
 /// What else can be done.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Action {
     /// Watch a loader that runs already.
+    #[command(override_usage = "gpurpc-top attach [OPTIONS] [PID]")]
     Attach(Attach),
     /// Print a script that completes this program's options in a shell.
+    #[command(override_usage = "gpurpc-top completions SHELL")]
     Completions {
         /// The shell.
         shell: Shell,

@@ -181,7 +181,8 @@ impl Loop {
                         if leaving.is_none() {
                             leaving = effect;
                         }
-                        if let Some(left) = effect.filter(|_| state.is_over() || is_attached(state)) {
+                        if let Some(left) = effect.filter(|_| state.is_over() || is_attached(state))
+                        {
                             end = Some(left);
                         }
                     }
@@ -205,7 +206,9 @@ impl Loop {
                 }
                 for key in typed.into_iter().flatten() {
                     let effect = state.press(self.started.elapsed(), key);
-                    if let Some(left) = self.act(effect, key, state, palette, &mut screen, program)? {
+                    if let Some(left) =
+                        self.act(effect, key, state, palette, &mut screen, program)?
+                    {
                         end = Some(left);
                     }
                 }
@@ -298,7 +301,11 @@ impl Loop {
         next_frame: Instant,
     ) -> io::Result<PollFlags> {
         let now = Instant::now();
-        let mut time = if state.is_over() { IDLE } else { next_look - now.min(next_look) };
+        let mut time = if state.is_over() {
+            IDLE
+        } else {
+            next_look - now.min(next_look)
+        };
         if state.is_dirty() {
             time = time.min(next_frame.saturating_duration_since(now));
         }

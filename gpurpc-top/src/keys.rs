@@ -261,7 +261,12 @@ mod tests {
     fn each_key_has_one_command() {
         let mut seen: Vec<Key> = Vec::new();
         for binding in BINDINGS {
-            assert_eq!(binding.keys.len(), binding.commands.len(), "{}", binding.shown);
+            assert_eq!(
+                binding.keys.len(),
+                binding.commands.len(),
+                "{}",
+                binding.shown
+            );
             for (&key, &asked) in binding.keys.iter().zip(binding.commands) {
                 assert!(!seen.contains(&key), "{key:?}");
                 assert_eq!(command(key), Some(asked));

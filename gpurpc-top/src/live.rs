@@ -22,8 +22,15 @@ pub struct Live {
     target: Target,
     reader: Option<Reader>,
     pid: Option<u32>,
+    /// Whose snapshots are taken, if not anybody's.
+    only: Option<u32>,
     trouble: Option<String>,
+    /// Looks that found no file.
+    missed: u32,
 }
+
+/// After so many looks, a file that is not there will not be.
+const PATIENCE: u32 = 50;
 
 impl Live {
     /// Of the file of `target`.
@@ -36,7 +43,18 @@ impl Live {
             target,
             reader: None,
             pid,
+            only: None,
             trouble: None,
+            missed: 0,
+        }
+    }
+
+    /// Waits for the file of this process: what lies at the path from an earlier run is not it.
+    #[must_use]
+    pub fn only(self, pid: u32) -> Self {
+        Self {
+            only: Some(pid),
+            ..self
         }
     }
 
@@ -77,6 +95,11 @@ impl Source for Live {
             self.open();
         }
         let Some(reader) = &mut self.reader else {
+            self.missed = self.missed.saturating_add(1);
+            if self.missed > PATIENCE && self.trouble.is_none() {
+                let why = "the loader publishes none; what it prints may say why";
+                self.trouble = Some(why.to_owned());
+            }
             let health = self.trouble.clone().map_or(Health::Starting, Health::Blind);
             return Look {
                 snapshot: None,
@@ -90,6 +113,14 @@ impl Source for Live {
             Ok(snapshot) => (snapshot, None),
             Err(error) => (None, Some(error.to_string())),
         };
+        let other = |pid| self.only.is_some_and(|only| only != pid);
+        if snapshot
+            .as_ref()
+            .is_some_and(|snapshot| other(snapshot.run.pid))
+        {
+            self.reader = None;
+            return Look::default();
+        }
         if let Some(snapshot) = &snapshot {
             self.pid = Some(snapshot.run.pid);
         }

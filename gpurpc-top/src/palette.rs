@@ -231,7 +231,10 @@ mod tests {
     #[test]
     fn states_differ_without_colour() {
         for ascii in [false, true] {
-            let palette = Palette { ascii, ..Palette::default() };
+            let palette = Palette {
+                ascii,
+                ..Palette::default()
+            };
             for a in MARKS {
                 assert!(!ascii || palette.mark(a).is_ascii());
                 for b in MARKS {
@@ -243,7 +246,10 @@ mod tests {
 
     #[test]
     fn mono_has_no_colour() {
-        let palette = Palette { colours: Colours::Mono, ascii: false };
+        let palette = Palette {
+            colours: Colours::Mono,
+            ascii: false,
+        };
         for mark in MARKS {
             assert_eq!(palette.mark_style(mark).fg, None);
         }

@@ -87,7 +87,11 @@ impl Records {
     /// How long until the next record is due, at most `most`.
     pub(crate) fn pause(&self, most: Duration) -> Duration {
         let until = self.next.saturating_duration_since(Instant::now());
-        if self.show.batch { until.min(most) } else { most }
+        if self.show.batch {
+            until.min(most)
+        } else {
+            most
+        }
     }
 
     /// Writes a record if one is due.

@@ -69,7 +69,12 @@ fn total(calls: &[OpcodeStats]) -> OpcodeStats {
 }
 
 fn row(calls: &OpcodeStats) -> [String; HEADINGS.len()] {
-    let latency = |share| calls.latency.percentile_ns(share).map_or_else(String::new, time);
+    let latency = |share| {
+        calls
+            .latency
+            .percentile_ns(share)
+            .map_or_else(String::new, time)
+    };
     [
         // Whatever a name holds, it stays in its line.
         printable(&calls.name),
@@ -105,7 +110,10 @@ mod tests {
         assert_eq!(lines.len(), starts.len());
         for (line, start) in lines.iter().zip(starts) {
             assert!(line.starts_with(start), "{text}");
-            assert!(line.ends_with("errors") || line.len() == lines[0].len(), "{text}");
+            assert!(
+                line.ends_with("errors") || line.len() == lines[0].len(),
+                "{text}"
+            );
         }
         assert!(lines[4].contains("3,004"), "{text}");
         assert!(

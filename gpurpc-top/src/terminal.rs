@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -29,7 +30,9 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 /// Bytes of a frame that are written at once.
 const FRAME: usize = 64 << 10;
 
-pub(crate) type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
+/// Never dropped: ratatui would show the cursor, which `give_back` does, and panics in saying so where
+/// there is no terminal any more.
+pub(crate) type Screen = ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>;
 
 /// Takes the terminal.
 pub(crate) fn take() -> io::Result<()> {
@@ -65,14 +68,17 @@ pub(crate) fn give_back_on_panic() {
 /// A screen to draw on.
 pub(crate) fn screen() -> io::Result<Screen> {
     let out = BufWriter::with_capacity(FRAME, io::stdout());
-    Terminal::new(CrosstermBackend::new(out))
+    Terminal::new(CrosstermBackend::new(out)).map(ManuallyDrop::new)
 }
 
 /// Makes the next frame draw every cell. Not [`Terminal::clear`], which asks the terminal where its
 /// cursor is and waits for the answer.
 pub(crate) fn repaint(screen: &mut Screen) -> io::Result<()> {
     let size = screen.size()?;
-    screen.resize(ratatui::layout::Rect::from((ratatui::layout::Position::ORIGIN, size)))
+    screen.resize(ratatui::layout::Rect::from((
+        ratatui::layout::Position::ORIGIN,
+        size,
+    )))
 }
 
 /// Where keys come from.

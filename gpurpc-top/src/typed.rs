@@ -60,7 +60,11 @@ fn sequence(rest: &[u8]) -> First {
     let Some(end) = rest.iter().position(|byte| (0x40..=0x7E).contains(byte)) else {
         // None is as long as that.
         let none = First::Whole(None, rest.len() + 2);
-        return if rest.len() < 32 { First::Partial } else { none };
+        return if rest.len() < 32 {
+            First::Partial
+        } else {
+            none
+        };
     };
     let number = rest[..end].split(|&byte| byte == b';').next();
     let key = match (rest[end], number) {
@@ -112,14 +116,23 @@ mod tests {
 
     #[test]
     fn keys_are_told_apart() {
-        assert_eq!(all(b"q\x03\x1a"), [Key::Char('q'), Key::Ctrl('c'), Key::Ctrl('z')]);
+        assert_eq!(
+            all(b"q\x03\x1a"),
+            [Key::Char('q'), Key::Ctrl('c'), Key::Ctrl('z')]
+        );
         assert_eq!(
             all(b"\x1b[A\x1bOB\x1b[1;5C\x1b[D"),
             [Key::Up, Key::Down, Key::Right, Key::Left]
         );
         assert_eq!(
             all(b"\x1b[5~\x1b[6~\x1b[H\x1b[4~\x1b[Z"),
-            [Key::PageUp, Key::PageDown, Key::Home, Key::End, Key::BackTab]
+            [
+                Key::PageUp,
+                Key::PageDown,
+                Key::Home,
+                Key::End,
+                Key::BackTab
+            ]
         );
         assert_eq!(all(b"\x1b"), [Key::Esc]);
         assert_eq!(all(b"\x1b\x1b[A"), [Key::Esc, Key::Up]);

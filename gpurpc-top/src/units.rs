@@ -128,7 +128,10 @@ mod tests {
     #[test]
     fn units_fit_their_columns() {
         for exponent in 0..64 {
-            for n in [1_u64 << exponent, (1 << exponent) + ((1_u64 << exponent) - 1)] {
+            for n in [
+                1_u64 << exponent,
+                (1 << exponent) + ((1_u64 << exponent) - 1),
+            ] {
                 assert!(count(n).len() <= 6, "{}", count(n));
                 assert!(bytes(n).len() <= 7, "{}", bytes(n));
                 assert!(time(n).chars().count() <= 7, "{}", time(n));

@@ -66,7 +66,16 @@ fn every_key_every_size_and_out() {
     pty.type_in("?");
     pty.shows("this help");
     for (width, height) in [
-        (200, 60), (100, 20), (60, 10), (59, 10), (40, 10), (20, 5), (3, 2), (1, 1), (1, 60), (200, 1),
+        (200, 60),
+        (100, 20),
+        (60, 10),
+        (59, 10),
+        (40, 10),
+        (20, 5),
+        (3, 2),
+        (1, 1),
+        (1, 60),
+        (200, 1),
     ] {
         pty.resize(width, height);
         std::thread::sleep(Duration::from_millis(250));
@@ -102,7 +111,11 @@ fn an_interrupt_ends_it_and_a_second_one_kills() {
     // One that is stopped over and over does not end.
     kill_process(loader[0], Signal::STOP).unwrap();
     pty.type_in("\x03\x03");
-    assert!(matches!(pty.end().code(), Some(137 | 130)), "{}", pty.screen());
+    assert!(
+        matches!(pty.end().code(), Some(137 | 130)),
+        "{}",
+        pty.screen()
+    );
     pty.assert_restored();
 }
 
@@ -122,17 +135,10 @@ fn signals_give_the_terminal_back() {
 
 #[test]
 fn a_terminal_that_goes_away_ends_it() {
-    let log = std::env::temp_dir().join(format!("gpurpc-top-hup-{}", std::process::id()));
-    let mut pty = Pty::run(&["--demo"], (80, 24), |command| {
-        command.stderr(std::fs::File::create(&log).unwrap());
-    });
-    pty.shows("test_increment");
+    let mut pty = demo((80, 24));
     let loaders = children(pty.pid());
     pty.hang_up();
-    let code = pty.end().code();
-    let said = std::fs::read_to_string(&log).unwrap();
-    std::fs::remove_file(&log).unwrap();
-    assert_eq!(code, Some(129), "{said}");
+    assert_eq!(pty.end().code(), Some(129));
     for loader in loaders {
         assert!(matches!(process_state(loader), None | Some('Z' | 'X')));
     }
@@ -226,7 +232,10 @@ fn one_that_is_attached_leaves_the_program_alone() {
     watcher.shows("test_increment");
     kill_process(loader, Signal::KILL).unwrap();
     watcher.shows("The loader is gone");
-    assert!(watcher.screen().contains("test_increment"), "the last frame");
+    assert!(
+        watcher.screen().contains("test_increment"),
+        "the last frame"
+    );
     watcher.type_in("\x03");
     assert_eq!(watcher.end().code(), Some(130));
     pty.shows("ended by signal 9");
@@ -252,4 +261,37 @@ fn without_a_change_nothing_is_drawn() {
     assert_eq!(pty.written(), before);
     pty.type_in("q");
     pty.end();
+}
+
+#[test]
+fn an_image_from_standard_input_leaves_the_keys_to_the_terminal() {
+    // Not an image, so it ends at once; but the terminal is asked for keys, not the pipe.
+    let mut pty = Pty::shell("echo nothing | \"$TOP\" -", (80, 24));
+    assert_eq!(pty.end().code(), Some(125), "{}", pty.screen());
+    pty.assert_restored();
+    let mut pty = Pty::shell("echo nothing | \"$TOP\" --demo", (80, 24));
+    pty.shows("test_increment");
+    pty.type_in("q");
+    assert_eq!(pty.end().code(), Some(0), "{}", pty.screen());
+    pty.assert_restored();
+}
+
+#[test]
+fn without_statistics_there_is_still_a_dashboard() {
+    let mut pty = Pty::run(&["--stats", "off", "--demo"], (80, 24), |_| ());
+    pty.shows("No statistics: they are off");
+    pty.type_in("5");
+    pty.shows("thread 0 has made");
+    pty.type_in("q");
+    assert_eq!(pty.end().code(), Some(0), "{}", pty.screen());
+    pty.assert_restored();
+}
+
+#[test]
+fn a_dumb_terminal_gets_the_table() {
+    let mut pty = Pty::run(&["--demo"], (80, 24), |command| {
+        command.env("TERM", "dumb");
+    });
+    assert_eq!(pty.end().code(), Some(0));
+    pty.shows("test_increment");
 }

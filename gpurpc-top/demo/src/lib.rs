@@ -129,7 +129,9 @@ fn run(started: Instant, watched: bool) -> Result<u64, Error> {
 }
 
 fn main(program: &Program) -> i32 {
-    let watched = program.arg(1).is_some_and(|argument| argument.to_string() == WATCHED);
+    let watched = program
+        .arg(1)
+        .is_some_and(|argument| argument.to_string() == WATCHED);
     match run(Instant::now(), watched) {
         Ok(0) => 0,
         Ok(wrong) => {

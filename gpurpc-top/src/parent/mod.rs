@@ -117,7 +117,7 @@ fn source(top: &Top, pid: u32) -> Option<Live> {
         Some(Stats::At(path)) => Target::Path(path.clone()),
         None => Target::Pid(pid),
     };
-    Some(Live::new(target))
+    Some(Live::new(target).only(pid))
 }
 
 /// Removes the child's file, if nobody else is to have it.

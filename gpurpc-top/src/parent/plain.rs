@@ -29,8 +29,7 @@ pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u
         Outputs::Inherited
     };
     let more = super::statistics(top);
-    let (mut child, report) =
-        start(more, arguments, input, outputs).map_err(ParentError::Start)?;
+    let (mut child, report) = start(more, arguments, input, outputs).map_err(ParentError::Start)?;
     signals.to(&child);
     let (sender, receiver) = channel();
     thread::Builder::new()
@@ -72,7 +71,10 @@ pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u
 pub(super) fn complete(latest: Option<&Snapshot>, report: Report) -> Snapshot {
     let mut snapshot = latest.cloned().unwrap_or_default();
     for calls in report.calls {
-        let known = snapshot.opcodes.iter_mut().find(|opcode| opcode.name == calls.name);
+        let known = snapshot
+            .opcodes
+            .iter_mut()
+            .find(|opcode| opcode.name == calls.name);
         let counted = match known {
             Some(opcode) => opcode,
             None => {

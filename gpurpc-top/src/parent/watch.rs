@@ -117,7 +117,11 @@ pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u
     };
     await_end(&group, bell, report.clone(), Arc::clone(&latest)).map_err(ParentError::Start)?;
     let mut live = source(top, child.id());
-    let watching = if top.demo { Watching::Demo } else { Watching::Child };
+    let watching = if top.demo {
+        Watching::Demo
+    } else {
+        Watching::Child
+    };
     let mut state = State::new(top.show.settings(), watching);
     let mut kept = Kept {
         live: live.as_mut(),
@@ -141,7 +145,9 @@ pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u
     }
     let status = child.wait().map_err(ParentError::Wait)?;
     super::remove(top, live.as_ref());
-    let left = shown.map_err(|_| ParentError::Panicked)?.map_err(ParentError::Screen)?;
+    let left = shown
+        .map_err(|_| ParentError::Panicked)?
+        .map_err(ParentError::Screen)?;
     if left != Left::HungUp {
         summarise(&state, lock(&report).as_ref());
     }
@@ -168,9 +174,11 @@ fn drain(child: &mut Child, pipes: &Pipes) -> io::Result<()> {
 fn collect(report: std::fs::File) -> io::Result<Arc<Mutex<Option<Report>>>> {
     let collected = Arc::new(Mutex::new(None));
     let theirs = Arc::clone(&collected);
-    thread::Builder::new().name("report".to_owned()).spawn(move || {
-        *lock(&theirs) = read(report);
-    })?;
+    thread::Builder::new()
+        .name("report".to_owned())
+        .spawn(move || {
+            *lock(&theirs) = read(report);
+        })?;
     Ok(collected)
 }
 
@@ -183,37 +191,43 @@ fn await_end(
 ) -> io::Result<()> {
     let (pid, ended) = (group.pid, Arc::clone(&group.ended));
     let started = Instant::now();
-    thread::Builder::new().name("child".to_owned()).spawn(move || {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        let status = loop {
-            match waitid(WaitId::Pid(pid), options) {
-                Ok(status) => break status,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(_) => break None,
+    thread::Builder::new()
+        .name("child".to_owned())
+        .spawn(move || {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            let status = loop {
+                match waitid(WaitId::Pid(pid), options) {
+                    Ok(status) => break status,
+                    Err(rustix::io::Errno::INTR) => {}
+                    Err(_) => break None,
+                }
+            };
+            ended.store(true, Ordering::SeqCst);
+            let code = status.as_ref().and_then(|status| status.exit_status());
+            let signal = status
+                .as_ref()
+                .and_then(|status| status.terminating_signal());
+            // What it has written last is on its way.
+            let since = Instant::now();
+            while lock(&report).is_none() && code.is_some() && since.elapsed() < LAST_WORDS {
+                thread::sleep(Duration::from_millis(5));
             }
-        };
-        ended.store(true, Ordering::SeqCst);
-        let code = status.as_ref().and_then(|status| status.exit_status());
-        let signal = status.as_ref().and_then(|status| status.terminating_signal());
-        // What it has written last is on its way.
-        let since = Instant::now();
-        while lock(&report).is_none() && code.is_some() && since.elapsed() < LAST_WORDS {
-            thread::sleep(Duration::from_millis(5));
-        }
-        let after = clock(started.elapsed().as_secs());
-        let sentence = match (code, signal) {
-            (Some(code), _) => format!("The program ended with status {code} after {after}"),
-            (None, Some(number)) => format!("The loader was ended by signal {number} after {after}"),
-            (None, None) => format!("The program ended after {after}"),
-        };
-        let good = code == Some(0);
-        let failed = code == Some(exit::LOADER.into());
-        let report = lock(&report).clone();
-        let seen = lock(&latest).clone();
-        let worth = !failed || seen.is_some();
-        let last = report.map(|report| complete(seen.as_ref(), report));
-        bell.ring(Event::Ended(Ended { sentence, good }, last, worth));
-    })?;
+            let after = clock(started.elapsed().as_secs());
+            let sentence = match (code, signal) {
+                (Some(code), _) => format!("The program ended with status {code} after {after}"),
+                (None, Some(number)) => {
+                    format!("The loader was ended by signal {number} after {after}")
+                }
+                (None, None) => format!("The program ended after {after}"),
+            };
+            let good = code == Some(0);
+            let failed = code == Some(exit::LOADER.into());
+            let report = lock(&report).clone();
+            let seen = lock(&latest).clone();
+            let worth = !failed || seen.is_some();
+            let last = report.map(|report| complete(seen.as_ref(), report));
+            bell.ring(Event::Ended(Ended { sentence, good }, last, worth));
+        })?;
     Ok(())
 }
 

@@ -162,7 +162,9 @@ fn dropped(snapshot: &Snapshot) -> Option<Lint> {
 }
 
 fn name(rows: &[Row], opcode: Option<u32>) -> String {
-    let row = rows.iter().find(|row| row.key.is_some() && row.key == opcode);
+    let row = rows
+        .iter()
+        .find(|row| row.key.is_some() && row.key == opcode);
     match (row, opcode) {
         (Some(row), _) => row.name.clone(),
         (None, Some(opcode)) => format!("{opcode:#x}"),

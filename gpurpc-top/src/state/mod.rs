@@ -202,7 +202,10 @@ impl State {
         self.latest_at = now;
         self.rates.push(&snapshot);
         self.events.push(&snapshot.events);
-        let open = snapshot.ports.iter().all(|p| p.state != rpc_stats::PortState::Idle);
+        let open = snapshot
+            .ports
+            .iter()
+            .all(|p| p.state != rpc_stats::PortState::Idle);
         self.exhausted = if open && !snapshot.ports.is_empty() {
             self.exhausted.saturating_add(1)
         } else {
@@ -236,7 +239,13 @@ impl State {
                 && before.dropped_events == snapshot.dropped_events
                 && before.events == snapshot.events
         });
-        let shown = Shown::new(snapshot, &self.rates, self.exhausted, &self.settings, self.sort);
+        let shown = Shown::new(
+            snapshot,
+            &self.rates,
+            self.exhausted,
+            &self.settings,
+            self.sort,
+        );
         self.dirty |= !same || !shown.looks_like(&self.shown);
         self.shown = shown;
         if self.slot.is_none() {
@@ -315,7 +324,10 @@ impl State {
     /// The rows of the opcode table in their order.
     pub fn rows(&self) -> impl Iterator<Item = &Row> {
         let all = self.all;
-        self.shown.rows.iter().filter(move |row| all || row.calls > 0)
+        self.shown
+            .rows
+            .iter()
+            .filter(move |row| all || row.calls > 0)
     }
 
     /// The row that is selected.
@@ -335,12 +347,15 @@ impl State {
 
     /// The port that is selected.
     pub fn port(&self) -> usize {
-        self.port.min(self.shown.ports.marks.len().saturating_sub(1))
+        self.port
+            .min(self.shown.ports.marks.len().saturating_sub(1))
     }
 
     /// The last calls, and the number behind the last one that is shown.
     pub fn events(&self) -> (&Events, u64) {
-        let end = self.frozen.map_or(self.events.end(), |frozen| frozen.events);
+        let end = self
+            .frozen
+            .map_or(self.events.end(), |frozen| frozen.events);
         (&self.events, end)
     }
 
@@ -352,7 +367,10 @@ impl State {
     /// What the program has printed, and the number behind the last line that is shown.
     pub fn output(&self) -> (&Output, u64) {
         let newest = self.frozen.map_or(self.output.end(), |frozen| frozen.lines);
-        (&self.output, self.line.map_or(newest, |line| line.min(newest)))
+        (
+            &self.output,
+            self.line.map_or(newest, |line| line.min(newest)),
+        )
     }
 
     /// Whether the newest line is followed.
@@ -412,7 +430,8 @@ impl State {
 
     /// For how long the view has been frozen.
     pub fn paused(&self) -> Option<Duration> {
-        self.frozen.map(|frozen| self.now.saturating_sub(frozen.since))
+        self.frozen
+            .map(|frozen| self.now.saturating_sub(frozen.since))
     }
 
     /// For how long a loader that is there has given no snapshot, if that is too long.

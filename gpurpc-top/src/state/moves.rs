@@ -78,7 +78,10 @@ impl State {
 
 /// Where a list that grows at its end is scrolled to, from `at` or, if it followed, from `last`.
 /// Going to the last follows again.
-#[expect(clippy::option_option, reason = "no move, or one to a number or to following")]
+#[expect(
+    clippy::option_option,
+    reason = "no move, or one to a number or to following"
+)]
 fn scroll(
     at: Option<u64>,
     first: u64,

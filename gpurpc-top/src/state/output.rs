@@ -172,11 +172,17 @@ mod tests {
         assert_eq!(harmless("日本\tb".as_bytes()), "日本    b");
         assert_eq!(harmless(b"\x1b[2Jx\x07"), "\\x1b[2Jx\\x07");
         assert_eq!(harmless(b"\xff\xfeok\xe2\x82"), "\\xff\\xfeok\\xe2\\x82");
-        assert_eq!(harmless("a\u{202e}b\u{9b}".as_bytes()), "a\\u{202e}b\\u{9b}");
+        assert_eq!(
+            harmless("a\u{202e}b\u{9b}".as_bytes()),
+            "a\\u{202e}b\\u{9b}"
+        );
     }
 
     fn texts(output: &Output) -> Vec<&str> {
-        output.lines_from(0).map(|line| line.text.as_str()).collect()
+        output
+            .lines_from(0)
+            .map(|line| line.text.as_str())
+            .collect()
     }
 
     #[test]

@@ -65,7 +65,11 @@ impl Rates {
         while self.samples.len() >= 2 && old(&self.samples[1], sample.time_ns) {
             self.samples.pop_front();
         }
-        if self.samples.back().is_none_or(|last| last.time_ns < sample.time_ns) {
+        if self
+            .samples
+            .back()
+            .is_none_or(|last| last.time_ns < sample.time_ns)
+        {
             self.samples.push_back(sample);
         }
     }
@@ -80,7 +84,10 @@ impl Rates {
     pub fn of(&self, index: usize) -> Option<f64> {
         let (first, last, time) = self.ends()?;
         let before = first.calls.get(index).copied().unwrap_or(0);
-        Some(per_second(last.calls.get(index)?.saturating_sub(before), time))
+        Some(per_second(
+            last.calls.get(index)?.saturating_sub(before),
+            time,
+        ))
     }
 
     /// All together; `None` before there are two samples.
@@ -105,7 +112,10 @@ pub(crate) fn sum(values: impl Iterator<Item = u64>) -> u64 {
     values.fold(0, u64::saturating_add)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a rate is shown with three digits")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a rate is shown with three digits"
+)]
 fn per_second(count: u64, ns: u64) -> f64 {
     count as f64 * 1e9 / ns as f64
 }
@@ -146,7 +156,10 @@ mod tests {
     fn the_window_moves_on() {
         let mut rates = Rates::default();
         for tick in 0..100 {
-            rates.push(&at(tick * 100, if tick < 50 { tick * 1000 } else { 49_000 }));
+            rates.push(&at(
+                tick * 100,
+                if tick < 50 { tick * 1000 } else { 49_000 },
+            ));
         }
         assert_eq!(rates.of(0), Some(0.0));
         assert!(rates.samples.len() <= 12);

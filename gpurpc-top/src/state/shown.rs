@@ -48,7 +48,10 @@ pub struct Row {
 
 impl Row {
     fn new(index: usize, opcode: &OpcodeStats, rates: &Rates, all_ns: u64) -> Self {
-        #[expect(clippy::cast_precision_loss, reason = "a share is shown with two digits")]
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a share is shown with two digits"
+        )]
         let share = (all_ns > 0).then(|| opcode.server_ns as f64 / all_ns as f64);
         Self {
             index,

@@ -185,7 +185,11 @@ impl Sort {
         rows.sort_by_key(|row| row.index);
         rows.sort_by(|a, b| {
             let order = self.column.compare(a, b);
-            if self.inverted { order } else { order.reverse() }
+            if self.inverted {
+                order
+            } else {
+                order.reverse()
+            }
         });
     }
 }
@@ -216,9 +220,16 @@ mod tests {
         inverted.apply(&mut rows);
         assert_eq!(names(&rows), "acb");
         for column in COLUMNS {
-            Sort { column, inverted: false }.apply(&mut rows);
+            Sort {
+                column,
+                inverted: false,
+            }
+            .apply(&mut rows);
         }
-        let by_name = Sort { column: Column::Name, inverted: false };
+        let by_name = Sort {
+            column: Column::Name,
+            inverted: false,
+        };
         by_name.apply(&mut rows);
         assert_eq!(names(&rows), "abc");
     }

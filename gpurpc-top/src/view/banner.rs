@@ -34,7 +34,8 @@ pub(super) fn message(state: &State) -> Option<(Role, String)> {
             "The loader is gone, with no word of how its program ended; q leaves".to_owned(),
         )),
         (Health::Stopped, _) => {
-            let text = "The loader is not responding: a signal has stopped it, SIGCONT lets it go on";
+            let text =
+                "The loader is not responding: a signal has stopped it, SIGCONT lets it go on";
             Some((Role::Warning, text.to_owned()))
         }
         (Health::Blind(why), _) => {
@@ -52,7 +53,9 @@ pub(super) fn render(state: &State, palette: Palette, area: Rect, buf: &mut Buff
     let width = usize::from(area.width);
     if let Some((role, text)) = message(state) {
         let text = left(&format!(" {text}"), width, palette);
-        let style = palette.style(role).add_modifier(ratatui::style::Modifier::REVERSED);
+        let style = palette
+            .style(role)
+            .add_modifier(ratatui::style::Modifier::REVERSED);
         put(buf, area, 0, span(text, style));
     }
 }
@@ -64,11 +67,20 @@ pub(super) fn keys(state: &State, palette: Palette, area: Rect, buf: &mut Buffer
         Watching::Child | Watching::Demo => "quit",
     };
     let mut keys = vec![("?", "help"), ("q", quit), ("1-5", "tabs")];
-    let pause = if state.paused().is_some() { "go on" } else { "pause" };
+    let pause = if state.paused().is_some() {
+        "go on"
+    } else {
+        "pause"
+    };
     keys.push(("p", pause));
     keys.extend_from_slice(match state.tab() {
         _ if state.help().is_some() => &[("Esc", "close")],
-        Tab::Opcodes => &[("s", "sort"), ("r", "reverse"), ("Enter", "latency"), ("a", "all")],
+        Tab::Opcodes => &[
+            ("s", "sort"),
+            ("r", "reverse"),
+            ("Enter", "latency"),
+            ("a", "all"),
+        ],
         Tab::Ports => &[("arrows", "select"), ("Enter", "latency")],
         Tab::Latency => &[("arrows", "opcode"), ("Enter", "table")],
         Tab::Events => &[("arrows", "scroll"), ("f", "follow"), ("Enter", "port")],

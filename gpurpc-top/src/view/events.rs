@@ -22,13 +22,23 @@ pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, 
     let inner = panel(buf, area, &title, framed, palette);
     let wide = inner.width >= 96;
     let headings = heading(wide);
-    put(buf, inner, 0, span(
-        left(&headings, inner.width.into(), palette),
-        palette.style(Role::Heading),
-    ));
+    put(
+        buf,
+        inner,
+        0,
+        span(
+            left(&headings, inner.width.into(), palette),
+            palette.style(Role::Heading),
+        ),
+    );
     let room = u64::from(inner.height.saturating_sub(1));
     if end == events.begin() {
-        put(buf, inner, 1, span(" no calls yet", palette.style(Role::Dim)));
+        put(
+            buf,
+            inner,
+            1,
+            span(" no calls yet", palette.style(Role::Dim)),
+        );
         return;
     }
     let last = state.event().map_or(end, |number| {
@@ -47,7 +57,12 @@ pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, 
             style
         };
         let text = palette.text(line(state, event, wide, palette));
-        put(buf, inner, n + 1, Line::from(span(left(&text, inner.width.into(), palette), style)));
+        put(
+            buf,
+            inner,
+            n + 1,
+            Line::from(span(left(&text, inner.width.into(), palette), style)),
+        );
     }
 }
 

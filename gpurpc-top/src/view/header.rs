@@ -19,23 +19,38 @@ pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, 
     let clock = status(state, palette);
     let room = usize::from(area.width).saturating_sub(clock.width() + 15);
     let command = &state.shown().command;
-    put(buf, area, 0, Line::from(vec![
-        span(" gpurpc-top", title),
-        span("  ", dim),
-        span(left(command, room, palette), palette.style(Role::Value)),
-    ]));
+    put(
+        buf,
+        area,
+        0,
+        Line::from(vec![
+            span(" gpurpc-top", title),
+            span("  ", dim),
+            span(left(command, room, palette), palette.style(Role::Value)),
+        ]),
+    );
     put_right(buf, area, 0, clock);
     let mut text = area;
     if framed && area.width >= 2 * CHART + 20 {
         text.width -= CHART + 2;
-        chart(state, palette, Rect {
-            x: area.x + text.width,
-            y: area.y + 1,
-            width: CHART + 1,
-            height: area.height.saturating_sub(1),
-        }, buf);
+        chart(
+            state,
+            palette,
+            Rect {
+                x: area.x + text.width,
+                y: area.y + 1,
+                width: CHART + 1,
+                height: area.height.saturating_sub(1),
+            },
+            buf,
+        );
     }
-    put(buf, text, 1, span(palette.text(machine(state, palette)), dim));
+    put(
+        buf,
+        text,
+        1,
+        span(palette.text(machine(state, palette)), dim),
+    );
     put(buf, text, 2, numbers(state, palette));
 }
 
@@ -57,7 +72,10 @@ fn status(state: &State, palette: Palette) -> Line<'static> {
         spans.push(Span::raw("  "));
     }
     spans.push(span(word, palette.style(role)));
-    spans.push(span(format!(" {} ", clock(seconds)), palette.style(Role::Value)));
+    spans.push(span(
+        format!(" {} ", clock(seconds)),
+        palette.style(Role::Value),
+    ));
     Line::from(spans)
 }
 
@@ -106,7 +124,11 @@ fn numbers(state: &State, palette: Palette) -> Line<'static> {
     add(or_dash(&|t| rate(t.calls)), value, " calls/s");
     add(count(shown.calls), value, " calls");
     add(count(shown.lanes), value, " lanes");
-    let unit = if shown.errors == 1 { " error" } else { " errors" };
+    let unit = if shown.errors == 1 {
+        " error"
+    } else {
+        " errors"
+    };
     add(count(shown.errors), alarm(shown.errors, Role::Bad), unit);
     add(count(dropped), alarm(dropped, Role::Warning), " dropped");
     add(or_dash(&|t| bytes(t.bytes_in as u64)), value, "/s in");
@@ -135,11 +157,16 @@ fn chart(state: &State, palette: Palette, area: Rect, buf: &mut Buffer) {
             0 => format!(" {} max", rate_of(most)),
             _ => " calls/s".to_owned(),
         };
-        put(buf, area, n, Line::from(vec![
-            Span::raw(pad),
-            span(cells, palette.style(Role::Bar)),
-            span(label, palette.style(Role::Dim)),
-        ]));
+        put(
+            buf,
+            area,
+            n,
+            Line::from(vec![
+                Span::raw(pad),
+                span(cells, palette.style(Role::Bar)),
+                span(label, palette.style(Role::Dim)),
+            ]),
+        );
     }
 }
 
@@ -174,5 +201,10 @@ pub(super) fn tabs(state: &State, palette: Palette, area: Rect, buf: &mut Buffer
             put_right(buf, area, 0, line);
         }
     }
-    debug_assert!(TABS.iter().map(|tab| tab.title().width() + 5).sum::<usize>() <= 58);
+    debug_assert!(
+        TABS.iter()
+            .map(|tab| tab.title().width() + 5)
+            .sum::<usize>()
+            <= 58
+    );
 }

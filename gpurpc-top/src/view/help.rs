@@ -22,13 +22,20 @@ pub fn lines() -> usize {
 fn all(palette: Palette) -> Vec<Line<'static>> {
     let line = |label: &str, text: &str| {
         Line::from(vec![
-            span(left(&format!(" {label}"), LABEL, palette), palette.style(Role::Key)),
+            span(
+                left(&format!(" {label}"), LABEL, palette),
+                palette.style(Role::Key),
+            ),
             span(palette.text(text.to_owned()), palette.style(Role::Text)),
         ])
     };
     let heading = |text: &str| Line::from(span(format!(" {text}"), palette.style(Role::Title)));
-    let keys = BINDINGS.iter().map(|binding| line(binding.shown, binding.help));
-    let columns = COLUMNS.iter().map(|column| line(column.title(), column.explains()));
+    let keys = BINDINGS
+        .iter()
+        .map(|binding| line(binding.shown, binding.help));
+    let columns = COLUMNS
+        .iter()
+        .map(|column| line(column.title(), column.explains()));
     let marks = MARKS.iter().map(|&mark| {
         let label = format!(" {} {}", palette.mark(mark), mark.name());
         Line::from(vec![
@@ -51,9 +58,17 @@ pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, 
     debug_assert_eq!(all.len(), lines());
     let ends = if framed { 2 } else { 1 };
     let room = usize::from(area.height).saturating_sub(ends).max(1);
-    let first = state.help().unwrap_or(0).min(all.len().saturating_sub(room));
+    let first = state
+        .help()
+        .unwrap_or(0)
+        .min(all.len().saturating_sub(room));
     let title = match all.len() > room {
-        true => format!("help, {} to {} of {}", first + 1, (first + room).min(all.len()), all.len()),
+        true => format!(
+            "help, {} to {} of {}",
+            first + 1,
+            (first + room).min(all.len()),
+            all.len()
+        ),
         false => "help".to_owned(),
     };
     let inner = panel(buf, area, &title, framed, palette);

@@ -63,7 +63,12 @@ fn bars(histogram: &Histogram, rows: usize) -> Vec<Bar> {
 pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, buf: &mut Buffer) {
     let Some(row) = state.row() else {
         let inner = panel(buf, area, "latency", framed, palette);
-        put(buf, inner, 0, span(" no calls yet", palette.style(Role::Dim)));
+        put(
+            buf,
+            inner,
+            0,
+            span(" no calls yet", palette.style(Role::Dim)),
+        );
         return;
     };
     let Some(opcode) = state.shown().snapshot.opcodes.get(row.index) else {
@@ -72,7 +77,10 @@ pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, 
     let name = &row.name;
     if framed {
         let half = area.width / 2;
-        let upper = Rect { width: half, ..area };
+        let upper = Rect {
+            width: half,
+            ..area
+        };
         let other = Rect {
             x: area.x + half,
             width: area.width - half,
@@ -85,6 +93,21 @@ pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, 
     } else {
         let title = format!("{name}: request seen to reply given");
         chart(&opcode.latency, &title, palette, false, area, buf);
+    }
+}
+
+/// The first chart of the tab alone.
+pub(super) fn one(state: &State, palette: Palette, area: Rect, buf: &mut Buffer) {
+    let snapshot = &state.shown().snapshot;
+    let row = state.row();
+    match row.and_then(|row| Some((row, snapshot.opcodes.get(row.index)?))) {
+        Some((row, opcode)) => {
+            let title = format!("{}: request seen to reply given", row.name);
+            chart(&opcode.latency, &title, palette, true, area, buf);
+        }
+        None => {
+            panel(buf, area, "latency", true, palette);
+        }
     }
 }
 
@@ -115,23 +138,42 @@ fn chart(
     let width = usize::from(inner.width).saturating_sub(BOUNDS + COUNT + 2);
     let mut n = 2;
     let mut line = |label: String, count_of: u64, bar: String, role| {
-        put(buf, inner, n, Line::from(vec![
-            span(left(&palette.text(label), BOUNDS, palette), dim),
-            span(left(&bar, width, palette), palette.style(role)),
-            span(right(&count(count_of), COUNT), palette.style(Role::Value)),
-        ]));
+        put(
+            buf,
+            inner,
+            n,
+            Line::from(vec![
+                span(left(&palette.text(label), BOUNDS, palette), dim),
+                span(left(&bar, width, palette), palette.style(role)),
+                span(right(&count(count_of), COUNT), palette.style(Role::Value)),
+            ]),
+        );
         n += 1;
     };
     if histogram.below() > 0 {
-        line("       below 64ns".to_owned(), histogram.below(), String::new(), Role::Bar);
+        line(
+            "       below 64ns".to_owned(),
+            histogram.below(),
+            String::new(),
+            Role::Bar,
+        );
     }
     for bar in bars {
-        let label = format!("{} – {}", right(&time(bar.low_ns), 7), right(&time(bar.high_ns), 7));
+        let label = format!(
+            "{} – {}",
+            right(&time(bar.low_ns), 7),
+            right(&time(bar.high_ns), 7)
+        );
         let eighths = (u128::from(bar.count) * (width as u128 * 8)).div_ceil(most.into());
         line(label, bar.count, palette.bar(eighths as usize), Role::Bar);
     }
     if histogram.above() > 0 {
-        line("  68.7s and longer".to_owned(), histogram.above(), String::new(), Role::Warning);
+        line(
+            "  68.7s and longer".to_owned(),
+            histogram.above(),
+            String::new(),
+            Role::Warning,
+        );
     }
 }
 

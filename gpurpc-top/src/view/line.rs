@@ -18,15 +18,24 @@ pub(super) fn render(state: &State, palette: Palette, area: Rect, buf: &mut Buff
         .throughput
         .map_or_else(|| "-".to_owned(), |through| rate(through.calls));
     let mut spans = vec![
-        span(clock(state.elapsed_ns() / 1_000_000_000), palette.style(Role::Title)),
+        span(
+            clock(state.elapsed_ns() / 1_000_000_000),
+            palette.style(Role::Title),
+        ),
         span(format!(" {calls}/s"), palette.style(Role::Value)),
-        span(format!(" {} calls", count(shown.calls)), palette.style(Role::Text)),
+        span(
+            format!(" {} calls", count(shown.calls)),
+            palette.style(Role::Text),
+        ),
     ];
     if state.paused().is_some() {
         spans.insert(0, span("PAUSED ", palette.style(Role::Current)));
     }
     if shown.errors > 0 {
-        spans.push(span(format!(" {} err", count(shown.errors)), palette.style(Role::Bad)));
+        spans.push(span(
+            format!(" {} err", count(shown.errors)),
+            palette.style(Role::Bad),
+        ));
     }
     let stuck = shown.ports.count(Mark::Stuck);
     if stuck > 0 {
@@ -34,7 +43,10 @@ pub(super) fn render(state: &State, palette: Palette, area: Rect, buf: &mut Buff
     }
     let dropped = shown.snapshot.dropped_events;
     if dropped > 0 {
-        spans.push(span(format!(" {} drop", count(dropped)), palette.style(Role::Warning)));
+        spans.push(span(
+            format!(" {} drop", count(dropped)),
+            palette.style(Role::Warning),
+        ));
     }
     put(buf, area, 0, Line::from(spans));
     // What has to be said takes the last line, or the only one.
@@ -42,7 +54,9 @@ pub(super) fn render(state: &State, palette: Palette, area: Rect, buf: &mut Buff
     let mut room = usize::from(area.height);
     if let Some((role, text)) = message {
         room = room.saturating_sub(1);
-        let style = palette.style(role).add_modifier(ratatui::style::Modifier::REVERSED);
+        let style = palette
+            .style(role)
+            .add_modifier(ratatui::style::Modifier::REVERSED);
         put(buf, area, room, span(left(&text, width, palette), style));
     }
     let numbers = if width >= 40 { 25 } else { 16 };
@@ -62,7 +76,16 @@ pub(super) fn render(state: &State, palette: Palette, area: Rect, buf: &mut Buff
             let p99 = row.p99_ns.map_or_else(|| "-".to_owned(), time);
             text = format!("{text} {}", right(&p99, 8));
         }
-        let role = if row.key.is_none() || row.errors > 0 { Role::Bad } else { Role::Text };
-        put(buf, area, n + 1, span(palette.text(text), palette.style(role)));
+        let role = if row.key.is_none() || row.errors > 0 {
+            Role::Bad
+        } else {
+            Role::Text
+        };
+        put(
+            buf,
+            area,
+            n + 1,
+            span(palette.text(text), palette.style(role)),
+        );
     }
 }

@@ -6,7 +6,7 @@ use ratatui::style::Modifier;
 use ratatui::text::Line;
 
 use super::text::{left, panel, put, right, span};
-use super::{ports, warnings};
+use super::{events, latency, ports, warnings};
 use crate::palette::{Palette, Role};
 use crate::state::sort::Column;
 use crate::state::{Row, State};
@@ -14,13 +14,23 @@ use crate::units::{bytes, count, rate, time};
 
 /// The least lines of what is below the table.
 const BELOW: u16 = 7;
+/// Lines below the table that latency and events have room in, too.
+const TALL: u16 = 24;
+/// The most columns between two of the table.
+const GAP: usize = 4;
+/// The most columns of a name.
+const NAME: usize = 40;
 
 pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, buf: &mut Buffer) {
     let frame = if framed { 2 } else { 0 };
     let wanted = state.rows().count().max(1) as u16 + 1 + frame;
     let below = if area.height >= BELOW + 4 { BELOW } else { 0 };
     let most = area.height - below;
-    let height = if below == 0 { most } else { wanted.clamp(4, most.max(4)) };
+    let height = if below == 0 {
+        most
+    } else {
+        wanted.clamp(4, most.max(4))
+    };
     let upper = Rect { height, ..area };
     let lower = Rect {
         y: area.y + height,
@@ -37,21 +47,38 @@ pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, 
         return;
     }
     if framed {
-        let half = area.width / 2;
-        let (a, b) = (
-            Rect { width: half, ..lower },
-            Rect {
-                x: lower.x + half,
-                width: lower.width - half,
+        let tall = lower.height >= TALL;
+        let wanted = ports::wanted(state, area.width / 2).max(state.shown().lints.len() as u16 + 2);
+        let height = match tall {
+            true => wanted.clamp(BELOW, lower.height / 2),
+            false => lower.height,
+        };
+        let [left, right] = halves(Rect { height, ..lower });
+        ports::strip(state, palette, true, left, buf);
+        warnings::render(state, palette, true, right, buf);
+        if tall {
+            let rest = Rect {
+                y: lower.y + height,
+                height: lower.height - height,
                 ..lower
-            },
-        );
-        ports::strip(state, palette, true, a, buf);
-        warnings::render(state, palette, true, b, buf);
+            };
+            let [left, right] = halves(rest);
+            latency::one(state, palette, left, buf);
+            events::render(state, palette, true, right, buf);
+        }
     } else {
         let lines = warnings::height(state, area.width).min(lower.height / 2);
         let upper = lower.height - lines;
-        ports::strip(state, palette, false, Rect { height: upper, ..lower }, buf);
+        ports::strip(
+            state,
+            palette,
+            false,
+            Rect {
+                height: upper,
+                ..lower
+            },
+            buf,
+        );
         let rest = Rect {
             y: lower.y + upper,
             height: lines,
@@ -61,34 +88,62 @@ pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, 
     }
 }
 
+/// The left and the right half of an area.
+fn halves(area: Rect) -> [Rect; 2] {
+    let half = area.width / 2;
+    let left = Rect {
+        width: half,
+        ..area
+    };
+    let right = Rect {
+        x: area.x + half,
+        width: area.width - half,
+        ..area
+    };
+    [left, right]
+}
+
 fn table(state: &State, palette: Palette, area: Rect, buf: &mut Buffer) {
     let width = usize::from(area.width);
     let sort = state.sort();
     let columns = Column::fit(width, sort.column);
     let others: usize = columns[1..].iter().map(|c| c.width() + 1).sum();
-    let name = width.saturating_sub(others + 1);
+    let spare = width.saturating_sub(others + 1 + NAME);
+    let gap = (1 + spare / columns.len()).min(GAP);
+    let taken = others + (columns.len() - 1) * (gap - 1);
+    let name = width.saturating_sub(taken + 2).min(NAME);
+    let gap = |column| if column == Column::Name { 1 } else { gap };
     let mut heading = Vec::new();
     for &column in &columns {
         let (title, style) = if column == sort.column {
             let title = format!("{}{}", palette.arrow(!sort.inverted), column.title());
-            let style = palette.style(Role::Title).add_modifier(Modifier::UNDERLINED);
+            let style = palette
+                .style(Role::Title)
+                .add_modifier(Modifier::UNDERLINED);
             (title, style)
         } else {
             (column.title().to_owned(), palette.style(Role::Heading))
         };
-        heading.push(span(" ", palette.style(Role::Heading)));
+        heading.push(span(" ".repeat(gap(column)), palette.style(Role::Heading)));
         heading.push(span(cell(column, &title, name, palette), style));
     }
     put(buf, area, 0, Line::from(heading));
     let rows: Vec<_> = state.rows().collect();
     if rows.is_empty() {
-        let text = if state.has_data() { " no calls yet" } else { " waiting for the loader" };
+        let text = if state.has_data() {
+            " no calls yet"
+        } else {
+            " waiting for the loader"
+        };
         put(buf, area, 1, span(text, palette.style(Role::Dim)));
         return;
     }
     let room = usize::from(area.height).saturating_sub(1);
     let selected = state.row().map(|row| row.index);
-    let at = rows.iter().position(|row| Some(row.index) == selected).unwrap_or(0);
+    let at = rows
+        .iter()
+        .position(|row| Some(row.index) == selected)
+        .unwrap_or(0);
     let first = (at + 1).saturating_sub(room);
     for (n, row) in rows[first..].iter().take(room).enumerate() {
         let chosen = Some(row.index) == selected;
@@ -99,8 +154,8 @@ fn table(state: &State, palette: Palette, area: Rect, buf: &mut Buffer) {
             if chosen {
                 style = style.patch(palette.style(Role::Selected));
             }
-            let gap = if chosen { palette.style(Role::Selected) } else { palette.style(Role::Text) };
-            spans.push(span(" ", gap));
+            let between = if chosen { Role::Selected } else { Role::Text };
+            spans.push(span(" ".repeat(gap(column)), palette.style(between)));
             spans.push(span(cell(column, &text, name, palette), style));
         }
         put(buf, area, n + 1, Line::from(spans));

@@ -14,7 +14,11 @@ pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, 
     let (output, end) = state.output();
     let mut title = "output".to_owned();
     if !state.follows_output() {
-        title = format!("{title}, up to line {} of {}", grouped(end), grouped(output.end()));
+        title = format!(
+            "{title}, up to line {} of {}",
+            grouped(end),
+            grouped(output.end())
+        );
     }
     if output.dropped_bytes() > 0 {
         title = format!("{title}, {} dropped", bytes(output.dropped_bytes()));
@@ -43,11 +47,18 @@ pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, 
             palette.style(role)
         } else {
             // Bold text is hard to read in many lines.
-            palette.style(role).remove_modifier(ratatui::style::Modifier::BOLD)
+            palette
+                .style(role)
+                .remove_modifier(ratatui::style::Modifier::BOLD)
         };
-        put(buf, inner, n, Line::from(vec![
-            span(mark, palette.style(role)),
-            span(text.to_owned(), style),
-        ]));
+        put(
+            buf,
+            inner,
+            n,
+            Line::from(vec![
+                span(mark, palette.style(role)),
+                span(text.to_owned(), style),
+            ]),
+        );
     }
 }

@@ -24,7 +24,11 @@ impl Widget for Picker<'_> {
         let inner = panel(buf, area, "which loader?", true, self.palette);
         let room = usize::from(inner.height).saturating_sub(1);
         let first = (self.selected + 1).saturating_sub(room);
-        for (n, choice) in self.choices[first.min(self.choices.len())..].iter().take(room).enumerate() {
+        for (n, choice) in self.choices[first.min(self.choices.len())..]
+            .iter()
+            .take(room)
+            .enumerate()
+        {
             let style = if first + n == self.selected {
                 self.palette.style(Role::Selected)
             } else {

@@ -42,9 +42,21 @@ pub(super) fn strip(state: &State, palette: Palette, framed: bool, area: Rect, b
     put(buf, inner, grid.rows, legend_line(state, palette));
 }
 
+/// Lines that a framed strip of `width` columns needs for one port in each cell.
+pub(super) fn wanted(state: &State, width: u16) -> u16 {
+    let ports = state.shown().ports.marks.len();
+    let cells = width.saturating_sub(NUMBERS + 2);
+    let rows = Grid::fit(ports, cells.into(), ports).rows;
+    u16::try_from(rows + 3).unwrap_or(u16::MAX)
+}
+
 fn title(state: &State, grid: Grid) -> String {
     let ports = &state.shown().ports;
-    let mut title = format!("{}, {} open", plural(ports.marks.len() as u64, "port"), ports.open());
+    let mut title = format!(
+        "{}, {} open",
+        plural(ports.marks.len() as u64, "port"),
+        ports.open()
+    );
     if grid.per_cell > 1 {
         title = format!("{title}, {} in a cell, the worst shows", grid.per_cell);
     }
@@ -73,8 +85,13 @@ fn draw(
                 break;
             };
             if chosen == Some(y * grid.columns + x) {
-                spans.extend(run.take().map(|(mark, text)| span(text, palette.mark_style(mark))));
-                let style = palette.mark_style(mark).patch(palette.style(Role::Selected));
+                spans.extend(
+                    run.take()
+                        .map(|(mark, text)| span(text, palette.mark_style(mark))),
+                );
+                let style = palette
+                    .mark_style(mark)
+                    .patch(palette.style(Role::Selected));
                 spans.push(Span::styled(palette.mark(mark), style));
                 continue;
             }
@@ -110,16 +127,24 @@ fn detail(state: &State, palette: Palette, framed: bool, area: Rect, buf: &mut B
     let number = state.port();
     let shown = state.shown();
     let inner = panel(buf, area, &format!("port {number}"), framed, palette);
-    let (Some(port), Some(&mark)) = (shown.snapshot.ports.get(number), shown.ports.marks.get(number))
-    else {
-        put(buf, inner, 0, span(" there are no ports", palette.style(Role::Dim)));
+    let (Some(port), Some(&mark)) = (
+        shown.snapshot.ports.get(number),
+        shown.ports.marks.get(number),
+    ) else {
+        put(
+            buf,
+            inner,
+            0,
+            span(" there are no ports", palette.style(Role::Dim)),
+        );
         return;
     };
     let name = match port.opcode {
         None => "none yet".to_owned(),
-        Some(opcode) => shown
-            .name(opcode)
-            .map_or_else(|| format!("{opcode:#x}"), |name| format!("{name} ({opcode:#x})")),
+        Some(opcode) => shown.name(opcode).map_or_else(
+            || format!("{opcode:#x}"),
+            |name| format!("{name} ({opcode:#x})"),
+        ),
     };
     let since = time(shown.snapshot.time_ns.saturating_sub(port.since_ns));
     let mut what = mark.name().to_owned();
@@ -129,21 +154,41 @@ fn detail(state: &State, palette: Palette, framed: bool, area: Rect, buf: &mut B
     let lanes = plural(port.mask.count_ones().into(), "lane");
     let line = |label: &str, value: String, style| {
         Line::from(vec![
-            span(left(&format!(" {label}"), 10, palette), palette.style(Role::Dim)),
+            span(
+                left(&format!(" {label}"), 10, palette),
+                palette.style(Role::Dim),
+            ),
             span(palette.text(value), style),
         ])
     };
     let text = palette.style(Role::Text);
     let strong = palette.style(Role::Value);
-    let state_text = format!("{} {what} for {since}: {}", palette.mark(mark), mark.explains());
+    let state_text = format!(
+        "{} {what} for {since}: {}",
+        palette.mark(mark),
+        mark.explains()
+    );
     let state_style = palette.mark_style(mark);
     put(buf, inner, 0, line("opcode", name, strong));
     // The glyph is not to be replaced.
-    put(buf, inner, 1, Line::from(vec![
-        span(left(" state", 10, palette), palette.style(Role::Dim)),
-        span(state_text.replace('µ', if palette.ascii { "u" } else { "µ" }), state_style),
-    ]));
-    put(buf, inner, 2, line("lanes", format!("{:#018x}, {lanes}", port.mask), text));
+    put(
+        buf,
+        inner,
+        1,
+        Line::from(vec![
+            span(left(" state", 10, palette), palette.style(Role::Dim)),
+            span(
+                state_text.replace('µ', if palette.ascii { "u" } else { "µ" }),
+                state_style,
+            ),
+        ]),
+    );
+    put(
+        buf,
+        inner,
+        2,
+        line("lanes", format!("{:#018x}, {lanes}", port.mask), text),
+    );
     put(buf, inner, 3, line("calls", grouped(port.calls), text));
     let payload = format!("{} in, {} out", bytes(port.bytes_in), bytes(port.bytes_out));
     put(buf, inner, 4, line("payload", payload, text));
@@ -151,5 +196,10 @@ fn detail(state: &State, palette: Palette, framed: bool, area: Rect, buf: &mut B
         0 => "none measured".to_owned(),
         ns => time(ns),
     };
-    put(buf, inner, 5, line("latency", format!("{latency} (the last call)"), text));
+    put(
+        buf,
+        inner,
+        5,
+        line("latency", format!("{latency} (the last call)"), text),
+    );
 }

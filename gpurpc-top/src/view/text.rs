@@ -40,7 +40,10 @@ pub(crate) fn left(text: &str, width: usize, palette: Palette) -> String {
     }
     let (part, taken) = clip(text, width.saturating_sub(1));
     let mark = if width > 0 { palette.ellipsis() } else { "" };
-    format!("{part}{mark}{}", " ".repeat(width.saturating_sub(taken + 1)))
+    format!(
+        "{part}{mark}{}",
+        " ".repeat(width.saturating_sub(taken + 1))
+    )
 }
 
 /// `text` in at least `width` columns, to the right.
@@ -71,7 +74,13 @@ pub(crate) fn put_right<'l>(buf: &mut Buffer, area: Rect, n: usize, line: impl I
 }
 
 /// A panel with a title: framed, or below a rule. Gives what is inside.
-pub(crate) fn panel(buf: &mut Buffer, area: Rect, title: &str, framed: bool, palette: Palette) -> Rect {
+pub(crate) fn panel(
+    buf: &mut Buffer,
+    area: Rect,
+    title: &str,
+    framed: bool,
+    palette: Palette,
+) -> Rect {
     let borders = if framed { Borders::ALL } else { Borders::TOP };
     let title = Span::styled(format!(" {title} "), palette.style(Role::Title));
     let block = Block::new()

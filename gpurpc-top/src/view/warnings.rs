@@ -15,7 +15,10 @@ const INDENT: usize = 3;
 pub(super) fn height(state: &State, width: u16) -> u16 {
     let width = usize::from(width).saturating_sub(INDENT + 1);
     let lints = &state.shown().lints;
-    let lines: usize = lints.iter().map(|lint| wrap(&lint.sentence, width).len()).sum();
+    let lines: usize = lints
+        .iter()
+        .map(|lint| wrap(&lint.sentence, width).len())
+        .sum();
     lines.max(1) as u16 + 1
 }
 
@@ -28,13 +31,25 @@ pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, 
     }
     let mut n = 0;
     for lint in lints {
-        let role = if lint.kind.is_bad() { Role::Bad } else { Role::Warning };
-        for (part, text) in wrap(&palette.text(lint.sentence.clone()), width).into_iter().enumerate() {
+        let role = if lint.kind.is_bad() {
+            Role::Bad
+        } else {
+            Role::Warning
+        };
+        for (part, text) in wrap(&palette.text(lint.sentence.clone()), width)
+            .into_iter()
+            .enumerate()
+        {
             let mark = if part == 0 { palette.bang() } else { " " };
-            put(buf, area, n, Line::from(vec![
-                span(format!(" {mark} "), palette.style(role)),
-                span(text, palette.style(Role::Text)),
-            ]));
+            put(
+                buf,
+                area,
+                n,
+                Line::from(vec![
+                    span(format!(" {mark} "), palette.style(role)),
+                    span(text, palette.style(Role::Text)),
+                ]),
+            );
             n += 1;
         }
     }

@@ -10,9 +10,7 @@ use gpurpc_top::view::Dashboard;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
-use rpc_stats::{
-    Event, OpcodeStats, PollerStats, PortState, PortStats, RunEnd, RunInfo, Snapshot,
-};
+use rpc_stats::{Event, OpcodeStats, PollerStats, PortState, PortStats, RunEnd, RunInfo, Snapshot};
 
 pub const SECOND: u64 = 1_000_000_000;
 
@@ -53,7 +51,11 @@ pub fn snapshot(ports: usize, tick: u64) -> Snapshot {
         PortStats {
             state,
             since_ns,
-            opcode: Some(if n.is_multiple_of(2) { 0x6300_8000 } else { 0x7500_0001 }),
+            opcode: Some(if n.is_multiple_of(2) {
+                0x6300_8000
+            } else {
+                0x7500_0001
+            }),
             mask: 0xFFFF_FFFF >> (n % 32),
             calls: 1000 + n as u64,
             bytes_in: 8000,
@@ -65,7 +67,11 @@ pub fn snapshot(ports: usize, tick: u64) -> Snapshot {
         time_ns: time_ns - (20 - n) * 100_000,
         poller: (n % 2) as u32,
         port: (n % ports.max(1) as u64) as u32,
-        opcode: if n.is_multiple_of(3) { 0x7500_0001 } else { 0x6300_8000 },
+        opcode: if n.is_multiple_of(3) {
+            0x7500_0001
+        } else {
+            0x6300_8000
+        },
         mask: 0xFF,
         latency_ns: 1000 + n * 333,
         wait_ns: 200 * n,
@@ -78,7 +84,9 @@ pub fn snapshot(ports: usize, tick: u64) -> Snapshot {
         run: RunInfo {
             pid: 4711,
             loader: "gpurpc-top".to_owned(),
-            command: ["target/images/increment.so", "50000"].map(str::to_owned).to_vec(),
+            command: ["target/images/increment.so", "50000"]
+                .map(str::to_owned)
+                .to_vec(),
             device: "CPU device".to_owned(),
             layout: "line".to_owned(),
             lanes: 32,
@@ -92,7 +100,12 @@ pub fn snapshot(ports: usize, tick: u64) -> Snapshot {
         end: None,
         opcodes: vec![
             opcode(Some(0x6300_0000), "noop", 0, 0),
-            opcode(Some(0x6300_8000), "test_increment", 1_234_000 + tick * 1000, 1500),
+            opcode(
+                Some(0x6300_8000),
+                "test_increment",
+                1_234_000 + tick * 1000,
+                1500,
+            ),
             opcode(Some(0x6300_8002), "test_stream", 4321 + tick * 7, 24_000),
             opcode(Some(0x6300_0100), "print_part", 12, 8000),
             opcode(Some(0x7500_0001), "slow_handler", 40 + tick, 21_000_000),
@@ -164,7 +177,11 @@ pub fn styles(buffer: &Buffer) -> String {
             let style = (cell.fg, cell.bg, cell.modifier);
             if last != Some(style) {
                 let plain = cell.modifier.is_empty();
-                let modifier = if plain { String::new() } else { format!(" {:?}", cell.modifier) };
+                let modifier = if plain {
+                    String::new()
+                } else {
+                    format!(" {:?}", cell.modifier)
+                };
                 write!(line, " {x}:{}{modifier}", cell.fg).unwrap();
                 last = Some(style);
             }

@@ -40,12 +40,25 @@ fn winsize(width: u16, height: u16) -> Winsize {
 
 impl Pty {
     /// Runs the program with a terminal of its own; `change` may do more to the command.
-    pub fn run(
+    pub fn run(arguments: &[&str], size: (u16, u16), change: impl FnOnce(&mut Command)) -> Self {
+        Self::start(env!("CARGO_BIN_EXE_gpurpc-top"), arguments, size, change)
+    }
+
+    /// Runs a line of the shell, in which `$TOP` is the program.
+    pub fn shell(line: &str, size: (u16, u16)) -> Self {
+        Self::start("sh", &["-c", line], size, |command| {
+            command.env("TOP", env!("CARGO_BIN_EXE_gpurpc-top"));
+        })
+    }
+
+    fn start(
+        program: &str,
         arguments: &[&str],
         (width, height): (u16, u16),
         change: impl FnOnce(&mut Command),
     ) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        let master =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         tcsetwinsize(&master, winsize(width, height)).unwrap();
@@ -59,7 +72,7 @@ impl Pty {
         let mut command = Command::new("setsid");
         command
             .arg("--ctty")
-            .arg(env!("CARGO_BIN_EXE_gpurpc-top"))
+            .arg(program)
             .args(arguments)
             .env("TERM", "xterm-256color")
             .env_remove("NO_COLOR")
