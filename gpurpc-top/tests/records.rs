@@ -129,6 +129,7 @@ fn counts_are_exact() {
 }
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "takes minutes without optimisation")]
 fn counts_are_exact_with_many_threads() {
     increments(&["--blocks", "8", "--threads", "8"], 3_200_000);
 }

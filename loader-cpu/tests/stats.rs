@@ -192,9 +192,9 @@ fn last(path: &Path) -> Snapshot {
     reader.read().unwrap().unwrap()
 }
 
-fn await_next(reader: &mut Reader) -> Option<Snapshot> {
+fn await_next(reader: &mut Reader, limit: Duration) -> Option<Snapshot> {
     let started = Instant::now();
-    while started.elapsed() < Duration::from_secs(2) {
+    while started.elapsed() < limit {
         if let Some(snapshot) = reader.read().unwrap() {
             return Some(snapshot);
         }
@@ -365,10 +365,10 @@ fn a_stopped_loader_lives_and_says_nothing() {
     // What was under way when the signal came.
     thread::sleep(Duration::from_millis(300));
     let _ = reader.read().unwrap();
-    assert_eq!(await_next(&mut reader), None);
+    assert_eq!(await_next(&mut reader, Duration::from_secs(2)), None);
     assert_eq!(reader.liveness(), Liveness::Alive);
     spinning.send(Signal::CONT);
-    assert!(await_next(&mut reader).is_some());
+    assert!(await_next(&mut reader, LONG).is_some());
     spinning.send(Signal::TERM);
     assert_eq!(spinning.end(), Some(143));
 }
@@ -561,7 +561,7 @@ fn no_space_is_a_warning() {
         return;
     };
     assert_eq!(ended(&mut run(&full, "image exit 7")), (7, String::new()));
-    fs::write(full.0.join("other"), [1; 1 << 20]).unwrap_err();
+    fs::write(full.0.join("other"), vec![1; 1 << 20]).unwrap_err();
     warned(&mut run(&full, "image exit 7"), "No space left");
     // The beginning has room, what comes then has not.
     let Some(full) = Mounted::new(folder.file("small"), 4) else {

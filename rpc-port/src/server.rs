@@ -215,7 +215,8 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
         self.transport.prefetch_request(&self.places, port);
     }
 
-    /// Answers a short message in each lane's word, or in packets if the client does not look there.
+    /// Answers a message in each lane's word, or in packets if the client does not look there. What is
+    /// longer than a word is in the tail words already.
     #[inline(always)]
     pub(crate) fn answer_words(&self, slot: &mut ServerSlot, bytes: usize, words: &Words) {
         if slot.header.by_lane {
@@ -246,19 +247,26 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
         mut f: impl FnMut(u32, &mut Packet) -> bool,
     ) -> bool {
         let (received, sent) = (received.min(self.payload()), sent.min(self.payload()));
-        let in_words = slot.header.by_lane && sent <= WORD_BYTES;
+        let by_number = slot.header.by_lane;
+        if by_number && sent > WORD_BYTES {
+            // Before the first tail word is written.
+            self.answer(slot);
+        }
         for lane in lanes(slot.header.mask) {
             let mut packet = self.packet(slot, lane, received);
             if !f(lane, &mut packet) {
                 return false;
             }
-            if in_words {
+            if by_number {
                 words[lane as usize] = packet.words[0];
+                let sequence = slot.header.sequence;
+                self.transport
+                    .put_reply_tails(slot.port, lane, sequence, &packet, sent);
             } else if sent > 0 {
                 self.transport.put(slot.port, lane, &packet, sent, None);
             }
         }
-        if in_words {
+        if by_number {
             self.answer_words(slot, sent, words);
         } else {
             slot.filled = sent > 0;
@@ -427,8 +435,8 @@ impl<T: Transport, L: Memory<Scope = Device>> Process for Server<T, L> {
             let index = self.spread(slot, lane).1 + part as u32;
             self.transport
                 .take(slot.port, index, &mut packet, self.payload());
-        } else if part == 0 && slot.header.any_bytes {
-            packet.words[0] = self.transport.take_word(slot.port, lane);
+        } else if part == 0 {
+            packet = self.numbered(slot, lane, self.payload());
         }
         packet
     }
@@ -471,8 +479,21 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
         let mut packet = Packet::ZERO;
         if slot.header.in_packets {
             self.transport.take(slot.port, lane, &mut packet, bytes);
-        } else if slot.header.any_bytes && bytes > 0 {
+        } else {
+            packet = self.numbered(slot, lane, bytes);
+        }
+        packet
+    }
+
+    /// The first `bytes` bytes of a lane's message that came in numbered words, and zeros.
+    #[inline(always)]
+    fn numbered(&self, slot: &ServerSlot, lane: u32, bytes: usize) -> Packet {
+        let mut packet = Packet::ZERO;
+        let bytes = bytes.min(slot.header.bytes);
+        if bytes > 0 {
             packet.words[0] = self.transport.take_word(slot.port, lane);
+            self.transport
+                .take_tails(slot.port, lane, &mut packet, bytes);
         }
         packet
     }

@@ -8,8 +8,8 @@
 //! | `reader` | [`Reader`]: a monitor's side of the file |
 //! | `writer` | [`Writer`]: a loader's side of the file |
 //! | `place` | [`directory`], [`runs`], [`clean`]: where the files lie |
-//! | `observer` | [`Observer`]: what the pollers tell (feature `recorder`) |
-//! | `recorder` | [`Recorder`]: the thread that publishes it (feature `recorder`) |
+//! | `observer` | `Observer`: what the pollers tell (feature `recorder`) |
+//! | `recorder` | `Recorder`: the thread that publishes it (feature `recorder`) |
 //! | `error` | why there are no statistics |
 //!
 //! Inside: `format` says what lies where in the file, `payload` writes a snapshot as bytes, `codec`

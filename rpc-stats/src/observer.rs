@@ -87,6 +87,7 @@ pub(crate) struct Port {
 
 const _: () = assert!(size_of::<Port>() == 64);
 
+#[inline(always)]
 fn add(counter: &AtomicU64, n: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
 }

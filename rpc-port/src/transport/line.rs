@@ -1,10 +1,11 @@
 //! Words of 16 bytes that carry their flag with them; packets for what is longer.
 
 use rpc_bitmap::{Memory, System, words_here};
-use rpc_types::layout::{LINE, WORD, reply, request};
+use rpc_types::layout::{LINE, WORD, reply, request, tail};
+use rpc_types::packet::{PACKET_SIZE, TAILS, tails};
 use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
 
-use super::{Header, Reply, Request, Transport, Words, lanes};
+use super::{Header, Reply, Request, Transport, WORD_BYTES, Words, lanes};
 
 /// The layout `Line`. Shared words are only loaded and stored, so it works where the link has no
 /// atomic read-modify-writes.
@@ -62,6 +63,10 @@ fn clear_requests<M: Memory>(shared: M, geometry: Geometry, port: u32) {
     // Not known to the compiler, which would unroll this, and images are compiled when they start.
     for lane in 0..core::hint::black_box(geometry.lanes) {
         shared.store128(geometry.request_word(port, lane), [0; 2]);
+        for tail in 0..TAILS {
+            let place = geometry.request_tail(port, lane) + tail * geometry.tail_row();
+            shared.store128(place, [0; 2]);
+        }
     }
     // Release: a lane that writes its word after it has met this one in `Warp::sync` writes it
     // after this.
@@ -80,13 +85,28 @@ impl<M: Memory<Scope = System>, const WORDS: bool> LineOf<M, WORDS> {
         }
     }
 
-    /// Whether each lane's word has come.
+    /// Whether each lane's word has come, and its tail words.
     #[inline(always)]
-    fn lanes_are_here(&self, port: u32, mask: u64, sequence: u32) -> bool {
+    fn lanes_are_here(&self, port: u32, header: &Header) -> bool {
         // Relaxed and read again by `take_word`: a word that has this number keeps it until this
         // side answers.
-        lanes(mask)
-            .all(|lane| self.shared.load32(self.geometry.request_word(port, lane)) == sequence)
+        let is_here =
+            |lane| self.shared.load32(self.geometry.request_word(port, lane)) == header.sequence;
+        lanes(header.mask).all(is_here) && self.tails_are_here(port, header)
+    }
+
+    /// Whether each lane's tail words have come.
+    #[inline(always)]
+    fn tails_are_here(&self, port: u32, header: &Header) -> bool {
+        let mut others = 0;
+        for tail in 0..tails(header.bytes) {
+            let row = self.geometry.request_tail(port, 0) + tail * self.geometry.tail_row();
+            // Relaxed and read again by `take_tails`, as in `lanes_are_here`.
+            self.shared.load128_each(row, header.mask, |_, word| {
+                others |= tail::unpack(word).0 ^ header.sequence;
+            });
+        }
+        others == 0
     }
 
     /// What the header word says.
@@ -106,7 +126,8 @@ impl<M: Memory<Scope = System>, const WORDS: bool> LineOf<M, WORDS> {
             sequence,
             opened: has(request::OPENING).then_some(sequence),
             in_packets: has(request::IN_PACKETS),
-            any_bytes: request::bytes(meta) > 0,
+            // The device's to choose.
+            bytes: request::bytes(meta).min(PACKET_SIZE),
             by_lane: has(request::BY_LANE),
         }
     }
@@ -157,6 +178,18 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
             self.geometry.request_word(port, lane),
             [pack(sequence, 0), word],
         );
+    }
+
+    #[inline(always)]
+    fn put_tails(&self, port: u32, lane: u32, sequence: u32, packet: &Packet, bytes: usize) {
+        let first = self.geometry.request_tail(port, lane);
+        for tail in 0..tails(bytes) {
+            // Relaxed: pairs with the server's `take_tails`, by the number in the same word (A8).
+            self.shared.store128(
+                first + tail * self.geometry.tail_row(),
+                tail::pack(sequence, packet.tail(tail)),
+            );
+        }
     }
 
     #[inline(always)]
@@ -214,8 +247,35 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
         (flag as u32 == sequence).then_some(Reply {
             status: Some(Status(reply::status(meta))),
             word,
+            bytes: reply::bytes(meta),
             in_packets: meta & reply::IN_PACKETS != 0,
         })
+    }
+
+    #[inline(always)]
+    fn take_reply_tails(
+        &self,
+        port: u32,
+        sequence: u32,
+        reply: &Reply,
+        (lane, packet): (u32, &mut Packet),
+        bytes: usize,
+    ) -> bool {
+        let first = self.geometry.reply_tail(port, lane);
+        let mut others = 0;
+        // Of a reply that is shorter the rest is zeros. The number of turns is the caller's constant,
+        // so that the packet stays in registers.
+        let there = tails(reply.bytes);
+        for tail in 0..tails(bytes) {
+            // Number and bytes in one access (A8).
+            let word = self.shared.load128(first + tail * self.geometry.tail_row());
+            let (number, bytes) = tail::unpack(word);
+            if tail < there {
+                others |= number ^ sequence;
+                packet.set_tail(tail, bytes);
+            }
+        }
+        others == 0
     }
 
     #[inline(always)]
@@ -236,7 +296,7 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
     #[inline(always)]
     fn header(&self, port: u32, _: u32) -> Option<Header> {
         let header = self.read_header(self.geometry.request(port));
-        let here = !header.in_words() || self.lanes_are_here(port, header.mask, header.sequence);
+        let here = !header.by_number() || self.lanes_are_here(port, &header);
         here.then_some(header)
     }
 
@@ -262,7 +322,7 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
         }
         // Acquire: pairs with the client's `publish_request`.
         self.acquire();
-        if !header.in_words() {
+        if !header.by_number() {
             return Some(header);
         }
         // One access (A8) each: a word with this number came with it.
@@ -272,6 +332,9 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
                 others |= flag as u32 ^ header.sequence;
                 words[lane as usize & 63] = word;
             });
+        if header.bytes > WORD_BYTES && !self.tails_are_here(port, &header) {
+            return None;
+        }
         (others == 0).then_some(header)
     }
 
@@ -342,6 +405,28 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
     }
 
     #[inline(always)]
+    fn take_tails(&self, port: u32, lane: u32, packet: &mut Packet, bytes: usize) {
+        let first = self.geometry.request_tail(port, lane);
+        for tail in 0..tails(bytes) {
+            // One access (A8) to a word that `header` has seen with its number.
+            let word = self.shared.load128(first + tail * self.geometry.tail_row());
+            packet.set_tail(tail, tail::unpack(word).1);
+        }
+    }
+
+    #[inline(always)]
+    fn put_reply_tails(&self, port: u32, lane: u32, sequence: u32, packet: &Packet, bytes: usize) {
+        let first = self.geometry.reply_tail(port, lane);
+        for tail in 0..tails(bytes) {
+            // Relaxed: pairs with `take_reply_tails`, by the number in the same word (A8).
+            self.shared.store128(
+                first + tail * self.geometry.tail_row(),
+                tail::pack(sequence, packet.tail(tail)),
+            );
+        }
+    }
+
+    #[inline(always)]
     fn put_reply_word(&self, port: u32, lane: u32, sequence: u32, bytes: usize, word: u64) {
         let meta = reply::meta(Status::SUCCESS.0, 0, bytes);
         // Relaxed: pairs with `poll_reply` of the same lane, by the number in the same word (A8).
@@ -400,6 +485,11 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
             for lane in 0..self.geometry.lanes {
                 self.shared
                     .store128(self.geometry.reply_word(port, lane), [0; 2]);
+                for tail in 0..TAILS {
+                    let place = self.geometry.reply_tail(port, lane);
+                    self.shared
+                        .store128(place + tail * self.geometry.tail_row(), [0; 2]);
+                }
             }
         }
     }

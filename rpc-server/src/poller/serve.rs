@@ -169,6 +169,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
         }
     }
 
+    #[inline]
     fn count_end(&self, call: &CallInfo, outcome: &Outcome) {
         let error = !outcome.status.is_success();
         self.control
