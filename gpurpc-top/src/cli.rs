@@ -156,11 +156,10 @@ impl Show {
     pub(crate) fn colours(&self) -> Palette {
         let none = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let colours = match self.palette {
-            Some(Choice::Default) => Colours::Default,
             Some(Choice::ColourBlind) => Colours::ColourBlind,
             Some(Choice::Mono) => Colours::Mono,
             None if none => Colours::Mono,
-            None => Colours::Default,
+            None | Some(Choice::Default) => Colours::Default,
         };
         Palette {
             colours,

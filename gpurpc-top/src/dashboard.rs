@@ -29,6 +29,8 @@ use crate::terminal::{self, Keys, Screen};
 const LOOK: Duration = Duration::from_millis(100);
 /// How long it may sleep when there is nothing more to come.
 const IDLE: Duration = Duration::from_secs(5);
+/// How long a program's last output is awaited.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long it may take to leave after a signal; a terminal may be blocked.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -37,7 +39,7 @@ pub(crate) enum Event {
     /// A signal has come.
     Signal(i32),
     /// The program has ended; what is known of it, and whether that is worth a look.
-    Ended(Ended, Option<Snapshot>, bool),
+    Ended(Ended, Option<Box<Snapshot>>, bool),
 }
 
 /// Sends events and wakes the loop.
@@ -162,7 +164,7 @@ impl Loop {
         loop {
             let now = Instant::now();
             let time = now - self.started;
-            pipes.give(state);
+            let open = pipes.give(state);
             if now >= next_look && state.ended().is_none() {
                 state.observe(time, source.look());
                 next_look = now + LOOK;
@@ -198,7 +200,7 @@ impl Loop {
                 draw(&mut screen, state, *palette)?;
                 next_frame = now + interval;
             }
-            let ready = self.sleep(&keys, state, next_look, next_frame)?;
+            let ready = self.sleep(&keys, state, open, (next_look, next_frame))?;
             if ready.contains(PollFlags::IN) {
                 let typed = keys.read();
                 if typed.is_none() {
@@ -206,9 +208,7 @@ impl Loop {
                 }
                 for key in typed.into_iter().flatten() {
                     let effect = state.press(self.started.elapsed(), key);
-                    if let Some(left) =
-                        self.act(effect, key, state, palette, &mut screen, program)?
-                    {
+                    if let Some(left) = act(effect, key, state, palette, &mut screen, program)? {
                         end = Some(left);
                     }
                 }
@@ -227,13 +227,17 @@ impl Loop {
         state: &mut State,
         source: &mut dyn Source,
         pipes: &Pipes,
-        (ended, snapshot): (Ended, Option<Snapshot>),
+        (ended, snapshot): (Ended, Option<Box<Snapshot>>),
     ) {
         let time = self.started.elapsed();
         let mut look = source.look();
-        look.snapshot = snapshot.or(look.snapshot);
+        look.snapshot = snapshot.map(|last| *last).or(look.snapshot);
         state.observe(time, look);
-        pipes.give(state);
+        // What it has printed last is on its way. A process that it has left may hold the pipes.
+        let since = Instant::now();
+        while pipes.give(state) && since.elapsed() < LAST_WORDS {
+            thread::sleep(Duration::from_millis(5));
+        }
         state.end(ended);
     }
 
@@ -271,40 +275,20 @@ impl Loop {
         Ok(None)
     }
 
-    fn act(
-        &self,
-        effect: Effect,
-        key: Key,
-        state: &mut State,
-        palette: &mut Palette,
-        screen: &mut Screen,
-        program: &dyn Program,
-    ) -> io::Result<Option<Left>> {
-        match effect {
-            Effect::None => {}
-            Effect::Leave if key == Key::Ctrl('c') => return Ok(Some(Left::Interrupted)),
-            Effect::Leave => return Ok(Some(Left::Quit)),
-            Effect::Interrupt | Effect::Kill => obey(effect, program),
-            Effect::Suspend => suspend(screen, state, program)?,
-            Effect::Redraw => terminal::repaint(screen)?,
-            Effect::Palette => *palette = palette.next(),
-        }
-        Ok(None)
-    }
-
     /// Sleeps until there is something to do; what there is at the keyboard.
     fn sleep(
         &self,
         keys: &Keys,
         state: &State,
-        next_look: Instant,
-        next_frame: Instant,
+        open: bool,
+        (next_look, next_frame): (Instant, Instant),
     ) -> io::Result<PollFlags> {
         let now = Instant::now();
-        let mut time = if state.is_over() {
-            IDLE
-        } else {
-            next_look - now.min(next_look)
+        let mut time = match (state.is_over(), open) {
+            (false, _) => next_look.saturating_duration_since(now),
+            // What still prints is looked after.
+            (true, true) => LOOK,
+            (true, false) => IDLE,
         };
         if state.is_dirty() {
             time = time.min(next_frame.saturating_duration_since(now));
@@ -332,6 +316,27 @@ impl Loop {
 
 fn is_attached(state: &State) -> bool {
     state.watching() == gpurpc_top::state::Watching::Attached
+}
+
+/// Does what a key asks for; gives how to leave, if it ends this program.
+fn act(
+    effect: Effect,
+    key: Key,
+    state: &mut State,
+    palette: &mut Palette,
+    screen: &mut Screen,
+    program: &dyn Program,
+) -> io::Result<Option<Left>> {
+    match effect {
+        Effect::None => {}
+        Effect::Leave if key == Key::Ctrl('c') => return Ok(Some(Left::Interrupted)),
+        Effect::Leave => return Ok(Some(Left::Quit)),
+        Effect::Interrupt | Effect::Kill => obey(effect, program),
+        Effect::Suspend => suspend(screen, state, program)?,
+        Effect::Redraw => terminal::repaint(screen)?,
+        Effect::Palette => *palette = palette.next(),
+    }
+    Ok(None)
 }
 
 fn obey(effect: Effect, program: &dyn Program) {
@@ -368,9 +373,8 @@ fn suspend(screen: &mut Screen, state: &mut State, program: &dyn Program) -> io:
 }
 
 fn draw(screen: &mut Screen, state: &State, palette: Palette) -> io::Result<()> {
-    if std::env::var_os("GPURPC_TOP_TEST_PANIC").is_some() && state.has_data() {
-        panic!("GPURPC_TOP_TEST_PANIC is set");
-    }
+    let wanted = std::env::var_os("GPURPC_TOP_TEST_PANIC").is_some() && state.has_data();
+    assert!(!wanted, "GPURPC_TOP_TEST_PANIC is set");
     screen.draw(|frame| frame.render_widget(Dashboard { state, palette }, frame.area()))?;
     Ok(())
 }

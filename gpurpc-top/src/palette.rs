@@ -57,6 +57,7 @@ pub enum Role {
 
 impl Palette {
     /// The next colours, for the key that changes them.
+    #[must_use]
     pub fn next(self) -> Self {
         let colours = match self.colours {
             Colours::Default => Colours::ColourBlind,

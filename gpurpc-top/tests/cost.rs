@@ -68,7 +68,7 @@ fn share(size: (u16, u16), changing: bool) -> f64 {
         writer.publish(&next).unwrap();
         std::thread::sleep((PUBLISH * tick as u32).saturating_sub(started.elapsed()));
     }
-    let used = used(pty.pid()) - before;
+    let used = used(pty.pid()).saturating_sub(before);
     pty.type_in("q");
     assert_eq!(pty.end().code(), Some(0));
     used.as_secs_f64() / started.elapsed().as_secs_f64() * 100.0

@@ -71,23 +71,16 @@ pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u
 pub(super) fn complete(latest: Option<&Snapshot>, report: Report) -> Snapshot {
     let mut snapshot = latest.cloned().unwrap_or_default();
     for calls in report.calls {
-        let known = snapshot
-            .opcodes
-            .iter_mut()
-            .find(|opcode| opcode.name == calls.name);
-        let counted = match known {
-            Some(opcode) => opcode,
-            None => {
-                snapshot.opcodes.push(OpcodeStats {
-                    name: calls.name,
-                    ..OpcodeStats::default()
-                });
-                let Some(last) = snapshot.opcodes.last_mut() else {
-                    continue;
-                };
-                last
-            }
-        };
+        let opcodes = &mut snapshot.opcodes;
+        let known = opcodes.iter().position(|opcode| opcode.name == calls.name);
+        let at = known.unwrap_or_else(|| {
+            opcodes.push(OpcodeStats {
+                name: calls.name,
+                ..OpcodeStats::default()
+            });
+            opcodes.len() - 1
+        });
+        let counted = &mut opcodes[at];
         counted.calls = calls.calls;
         counted.lanes = calls.lanes;
         counted.bytes_in = calls.bytes_in;

@@ -18,7 +18,9 @@ use gpurpc_top::table::table;
 use gpurpc_top::units::clock;
 use loader_core::exit;
 use rpc_stats::Snapshot;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid,
+};
 
 use super::plain::complete;
 use super::start::{Outputs, Report, read, start};
@@ -203,10 +205,8 @@ fn await_end(
                 }
             };
             ended.store(true, Ordering::SeqCst);
-            let code = status.as_ref().and_then(|status| status.exit_status());
-            let signal = status
-                .as_ref()
-                .and_then(|status| status.terminating_signal());
+            let code = status.as_ref().and_then(WaitIdStatus::exit_status);
+            let signal = status.as_ref().and_then(WaitIdStatus::terminating_signal);
             // What it has written last is on its way.
             let since = Instant::now();
             while lock(&report).is_none() && code.is_some() && since.elapsed() < LAST_WORDS {
@@ -225,7 +225,7 @@ fn await_end(
             let report = lock(&report).clone();
             let seen = lock(&latest).clone();
             let worth = !failed || seen.is_some();
-            let last = report.map(|report| complete(seen.as_ref(), report));
+            let last = report.map(|report| Box::new(complete(seen.as_ref(), report)));
             bell.ring(Event::Ended(Ended { sentence, good }, last, worth));
         })?;
     Ok(())

@@ -71,10 +71,6 @@ pub fn lints(
     found.into_iter().flatten().collect()
 }
 
-fn lint(kind: LintKind, sentence: String) -> Option<Lint> {
-    Some(Lint { kind, sentence })
-}
-
 fn stuck(snapshot: &Snapshot, rows: &[Row], ports: &Ports) -> Option<Lint> {
     let is_stuck = |&(number, _): &(usize, _)| ports.marks.get(number) == Some(&Mark::Stuck);
     let stuck = snapshot.ports.iter().enumerate().filter(is_stuck);
@@ -86,10 +82,10 @@ fn stuck(snapshot: &Snapshot, rows: &[Row], ports: &Ports) -> Option<Lint> {
         1 => String::new(),
         n => format!(", and {} more", n - 1),
     };
-    lint(
-        LintKind::StuckPort,
-        format!("port {number} ({name}) has been {state} for {since}{others}"),
-    )
+    Some(Lint {
+        kind: LintKind::StuckPort,
+        sentence: format!("port {number} ({name}) has been {state} for {since}{others}"),
+    })
 }
 
 fn exhaustion(snapshot: &Snapshot, ports: &Ports, exhausted: u32) -> Option<Lint> {
@@ -100,21 +96,21 @@ fn exhaustion(snapshot: &Snapshot, ports: &Ports, exhausted: u32) -> Option<Lint
         1 => "the only port is".to_owned(),
         n => format!("all {n} ports are"),
     };
-    lint(
-        LintKind::PortsExhausted,
-        format!("{all} in use, further calls wait for one: try more --ports"),
-    )
+    Some(Lint {
+        kind: LintKind::PortsExhausted,
+        sentence: format!("{all} in use, further calls wait for one: try more --ports"),
+    })
 }
 
 fn unknown(rows: &[Row]) -> Option<Lint> {
     let row = rows.iter().find(|row| row.key.is_none() && row.calls > 0)?;
-    lint(
-        LintKind::UnknownOpcode,
-        format!(
+    Some(Lint {
+        kind: LintKind::UnknownOpcode,
+        sentence: format!(
             "{} of opcodes that nobody handles: the loader lacks a handler",
             plural(row.calls, "call")
         ),
-    )
+    })
 }
 
 fn slow(rows: &[Row], slow_ns: u64) -> Option<Lint> {
@@ -124,15 +120,15 @@ fn slow(rows: &[Row], slow_ns: u64) -> Option<Lint> {
         1 => String::new(),
         n => format!("; {} more are slow", n - 1),
     };
-    lint(
-        LintKind::SlowHandler,
-        format!(
+    Some(Lint {
+        kind: LintKind::SlowHandler,
+        sentence: format!(
             "{} is slow: p99 {}, longest {}{others}",
             row.name,
             time(row.p99_ns.unwrap_or(0)),
             time(row.max_ns)
         ),
-    )
+    })
 }
 
 fn starved(snapshot: &Snapshot, starved_ns: u64) -> Option<Lint> {
@@ -141,14 +137,14 @@ fn starved(snapshot: &Snapshot, starved_ns: u64) -> Option<Lint> {
     if poller.longest_gap_ns <= starved_ns || snapshot.end.is_some() {
         return None;
     }
-    lint(
-        LintKind::PollerStarved,
-        format!(
+    Some(Lint {
+        kind: LintKind::PollerStarved,
+        sentence: format!(
             "poller {number} has not looked at its ports for {}: a handler keeps it, or the cores \
              are busy",
             time(poller.longest_gap_ns)
         ),
-    )
+    })
 }
 
 fn dropped(snapshot: &Snapshot) -> Option<Lint> {

@@ -15,7 +15,6 @@ fn step(at: usize, count: usize, row: usize, page: usize, command: Command) -> u
     let moved = match command {
         Command::Up => at.checked_sub(row).unwrap_or(at),
         Command::Down if at + row <= last => at + row,
-        Command::Down => at,
         Command::Left => at.saturating_sub(1),
         Command::Right => at + 1,
         Command::PageUp => at.saturating_sub(page),

@@ -8,8 +8,7 @@ impl State {
         if self.asking {
             self.asking = false;
             return match key {
-                Key::Char('q' | 'y' | 'Y') | Key::Enter => self.interrupt(),
-                Key::Ctrl('c') => self.interrupt(),
+                Key::Char('q' | 'y' | 'Y') | Key::Enter | Key::Ctrl('c') => self.interrupt(),
                 _ => Effect::None,
             };
         }

@@ -132,6 +132,7 @@ impl Column {
     }
 
     /// The next one, or with `back` the one before.
+    #[must_use]
     pub fn step(self, back: bool) -> Self {
         let at = COLUMNS.iter().position(|&c| c == self).unwrap_or(0);
         let step = if back { COLUMNS.len() - 1 } else { 1 };

@@ -62,14 +62,15 @@ pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, 
         .help()
         .unwrap_or(0)
         .min(all.len().saturating_sub(room));
-    let title = match all.len() > room {
-        true => format!(
+    let title = if all.len() > room {
+        format!(
             "help, {} to {} of {}",
             first + 1,
             (first + room).min(all.len()),
             all.len()
-        ),
-        false => "help".to_owned(),
+        )
+    } else {
+        "help".to_owned()
     };
     let inner = panel(buf, area, &title, framed, palette);
     for (n, line) in all.into_iter().skip(first).enumerate() {

@@ -49,9 +49,10 @@ pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, 
     if framed {
         let tall = lower.height >= TALL;
         let wanted = ports::wanted(state, area.width / 2).max(state.shown().lints.len() as u16 + 2);
-        let height = match tall {
-            true => wanted.clamp(BELOW, lower.height / 2),
-            false => lower.height,
+        let height = if tall {
+            wanted.clamp(BELOW, lower.height / 2)
+        } else {
+            lower.height
         };
         let [left, right] = halves(Rect { height, ..lower });
         ports::strip(state, palette, true, left, buf);

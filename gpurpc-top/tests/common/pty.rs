@@ -89,7 +89,7 @@ impl Pty {
         let closed = Arc::new(AtomicBool::new(false));
         let done = Arc::clone(&closed);
         let reading = std::thread::spawn(move || {
-            let mut buffer = [0; 65536];
+            let mut buffer = vec![0; 65536];
             while !done.load(Ordering::SeqCst) {
                 let mut ready = [PollFd::new(&reader, PollFlags::IN)];
                 let timeout = Timespec {
