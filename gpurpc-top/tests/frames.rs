@@ -230,10 +230,10 @@ fn nothing_panics_in_any_size() {
     let sizes = [0, 1, 3, 10, 40, 60, 61, 100, 180];
     for ports in [0, 1, 64, 16384] {
         for tab in ['1', '2', '3', '4', '5', '?'] {
+            let mut state = state(ports);
+            state.print(Stream::Out, b"x\n");
             for width in sizes {
                 for height in [0, 1, 3, 9, 10, 20, 24, 50] {
-                    let mut state = state(ports);
-                    state.print(Stream::Out, b"x\n");
                     state.press(second(2), Key::Char(tab));
                     // Of all keys some, others for each size.
                     for n in 0..3 {
