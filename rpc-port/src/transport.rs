@@ -15,6 +15,23 @@ pub use rpc_types::packet::WORD_BYTES;
 /// A word for each lane that a warp can have.
 pub type Words = [u64; MAX_LANES as usize];
 
+/// Room for all lanes' messages of a call.
+#[derive(Clone, Debug)]
+pub struct Room {
+    /// What is in the lanes' words.
+    pub words: Words,
+    /// Messages that are longer than a word, if they came in numbered words.
+    pub packets: [Packet; MAX_LANES as usize],
+}
+
+impl Room {
+    /// Nothing but zeros.
+    pub const EMPTY: Self = Self {
+        words: [0; MAX_LANES as usize],
+        packets: [Packet::ZERO; MAX_LANES as usize],
+    };
+}
+
 /// What the client hands over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 // Flags of the wire.
@@ -188,16 +205,16 @@ pub trait Transport: Clone {
     }
 
     /// Server: polls, acquires and reads a request's header, and all lanes' messages if they are in
-    /// words. `None` if there is no request but that of number `answered`, or not all of it.
+    /// numbered words: those that are longer than a word into the packets. `None` if there is no request but that of number `answered`, or not all of it.
     #[inline(always)]
     fn take_request(
         &self,
         places: &Self::Places,
         port: u32,
         answered: u32,
-        words: &mut Words,
+        room: &mut Room,
     ) -> Option<Header> {
-        let _ = (places, words);
+        let _ = (places, room);
         if !self.poll_request(port, answered) {
             return None;
         }
@@ -228,9 +245,16 @@ pub trait Transport: Clone {
     /// [`take_request`](Self::take_request) has seen it.
     fn take_tails(&self, port: u32, lane: u32, packet: &mut Packet, bytes: usize);
 
-    /// Server: writes what of a lane's reply does not go into its word, before
+    /// Server: writes what of all lanes' replies does not go into their words, before
     /// [`put_reply_words`](Self::put_reply_words).
-    fn put_reply_tails(&self, port: u32, lane: u32, sequence: u32, packet: &Packet, bytes: usize);
+    fn put_reply_tails(
+        &self,
+        places: &Self::Places,
+        port: u32,
+        header: &Header,
+        bytes: usize,
+        room: &Room,
+    );
 
     /// Server: answers one lane, with a message in its word; all lanes of the mask are to be
     /// answered. Only if the client looks lane by lane.

@@ -85,12 +85,11 @@ impl Options {
 }
 
 impl Default for Options {
-    /// A quarter of the cores, at most 8: more are in each other's way sooner than they help. Adaptive;
-    /// 64 MiB a message, 1 GiB in all; counted; nothing by reference; standard error.
+    /// Half of the cores, at most 8. Adaptive; 64 MiB a message, 1 GiB in all; counted; nothing by reference; standard error.
     fn default() -> Self {
         let cores = available_parallelism().map_or(1, usize::from);
         Self {
-            pollers: (cores / 4).clamp(1, 8),
+            pollers: (cores / 2).clamp(1, 8),
             poll: Poll::Adaptive,
             max_message: 64 << 20,
             max_in_flight: 1 << 30,

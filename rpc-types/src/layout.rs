@@ -339,8 +339,9 @@ impl Geometry {
         pages(self.packet(self.total_ports(), 0))
     }
 
+    /// [`LayoutKind::Line`]: bytes between two ports' tail blocks.
     #[inline(always)]
-    const fn tail_stride(&self) -> usize {
+    pub const fn tail_stride(&self) -> usize {
         TAILS * self.tail_row()
     }
 

@@ -70,6 +70,36 @@ impl Packet {
         self.set_half(first + 2, c);
     }
 
+    /// As [`set_tail`](Self::set_tail), for packets in memory: what behind its number is in `word`.
+    #[inline(always)]
+    pub fn put_tail(&mut self, tail: usize, [low, high]: [u64; 2]) {
+        let place = WORD_BYTES + tail * TAIL_BYTES;
+        let bytes = self.bytes_mut();
+        bytes[place..place + 4].copy_from_slice(&((low >> 32) as u32).to_le_bytes());
+        if place + TAIL_BYTES <= PACKET_SIZE {
+            bytes[place + 4..place + 12].copy_from_slice(&high.to_le_bytes());
+        } else {
+            bytes[place + 4..place + 8].copy_from_slice(&(high as u32).to_le_bytes());
+        }
+    }
+
+    /// As [`tail`](Self::tail), for packets in memory: the word with number `sequence`.
+    #[inline(always)]
+    pub fn get_tail(&self, tail: usize, sequence: u32) -> [u64; 2] {
+        let place = WORD_BYTES + tail * TAIL_BYTES;
+        let half = |place: usize| -> u64 {
+            let bytes = self.bytes()[place..].first_chunk();
+            bytes.map_or(0, |&bytes| u32::from_le_bytes(bytes)).into()
+        };
+        let high = if place + TAIL_BYTES <= PACKET_SIZE {
+            let bytes = self.bytes()[place + 4..].first_chunk();
+            bytes.map_or(0, |&bytes| u64::from_le_bytes(bytes))
+        } else {
+            half(place + 4)
+        };
+        [u64::from(sequence) | half(place) << 32, high]
+    }
+
     /// Half a word. Not by casting to an array of them: what a GPU has in registers stays there.
     #[inline(always)]
     const fn half(&self, half: usize) -> u32 {
@@ -146,6 +176,12 @@ mod tests {
                 come.set_tail(tail, sent.tail(tail));
             }
             assert_eq!(come, sent, "{bytes}");
+            let mut copied = Packet::ZERO;
+            copied.words[0] = sent.words[0];
+            for tail in 0..tails(bytes) {
+                copied.put_tail(tail, sent.get_tail(tail, 7));
+            }
+            assert_eq!(copied, sent, "{bytes}");
         }
     }
 }

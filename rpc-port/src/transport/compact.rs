@@ -5,7 +5,7 @@ use rpc_types::layout::next_sequence;
 use rpc_types::packet::PACKET_WORDS;
 use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
 
-use super::{Header, Reply, Request, Transport};
+use super::{Header, Reply, Request, Room, Transport};
 
 /// The layout `Compact`. A mailbox bit is flipped by an atomic addition on a word that other
 /// threads of the same side flip other bits of; each word has one writing side.
@@ -165,7 +165,7 @@ impl<M: Memory<Scope = System>> Transport for Compact<M> {
     fn take_tails(&self, _: u32, _: u32, _: &mut Packet, _: usize) {}
 
     #[inline(always)]
-    fn put_reply_tails(&self, _: u32, _: u32, _: u32, _: &Packet, _: usize) {}
+    fn put_reply_tails(&self, (): &(), _: u32, _: &Header, _: usize, _: &Room) {}
 
     #[inline(always)]
     fn put_reply_word(&self, _: u32, _: u32, _: u32, _: usize, _: u64) {}

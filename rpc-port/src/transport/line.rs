@@ -5,7 +5,7 @@ use rpc_types::layout::{LINE, WORD, reply, request, tail};
 use rpc_types::packet::{PACKET_SIZE, TAILS, tails};
 use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
 
-use super::{Header, Reply, Request, Transport, WORD_BYTES, Words, lanes};
+use super::{Header, Reply, Request, Room, Transport, WORD_BYTES, Words, lanes};
 
 /// The layout `Line`. Shared words are only loaded and stored, so it works where the link has no
 /// atomic read-modify-writes.
@@ -33,6 +33,10 @@ pub struct Places {
     request_stride: usize,
     replies: usize,
     reply_stride: usize,
+    request_tails: usize,
+    reply_tails: usize,
+    tail_stride: usize,
+    tail_row: usize,
     /// All lanes that there are.
     lanes: u64,
 }
@@ -46,6 +50,16 @@ impl Places {
     #[inline(always)]
     const fn reply(&self, port: u32) -> usize {
         self.replies + port as usize * self.reply_stride
+    }
+
+    #[inline(always)]
+    const fn request_tail(&self, port: u32) -> usize {
+        self.request_tails + port as usize * self.tail_stride
+    }
+
+    #[inline(always)]
+    const fn reply_tail(&self, port: u32) -> usize {
+        self.reply_tails + port as usize * self.tail_stride
     }
 }
 
@@ -98,15 +112,60 @@ impl<M: Memory<Scope = System>, const WORDS: bool> LineOf<M, WORDS> {
     /// Whether each lane's tail words have come.
     #[inline(always)]
     fn tails_are_here(&self, port: u32, header: &Header) -> bool {
+        // Relaxed and read again by `take_tails`, as in `lanes_are_here`.
+        lanes(header.mask).all(|lane| {
+            let first = self.geometry.request_tail(port, lane);
+            (0..tails(header.bytes)).all(|tail| {
+                let place = first + tail * self.geometry.tail_row();
+                self.shared.load32(place) == header.sequence
+            })
+        })
+    }
+
+    /// Takes messages of `N` tail words, whose words have been taken: 0 if all of them has come.
+    #[inline(always)]
+    fn take_rows<const N: usize>(
+        &self,
+        places: &Places,
+        port: u32,
+        header: &Header,
+        room: &mut Room,
+    ) -> u32 {
         let mut others = 0;
-        for tail in 0..tails(header.bytes) {
-            let row = self.geometry.request_tail(port, 0) + tail * self.geometry.tail_row();
-            // Relaxed and read again by `take_tails`, as in `lanes_are_here`.
-            self.shared.load128_each(row, header.mask, |_, word| {
-                others |= tail::unpack(word).0 ^ header.sequence;
-            });
-        }
-        others == 0
+        // One access (A8) each: a word with this number came with it.
+        self.shared.load128_each::<N>(
+            places.request_tail(port),
+            places.tail_row,
+            header.mask,
+            |lane, rows| {
+                let lane = lane as usize & 63;
+                let packet = &mut room.packets[lane];
+                if N < TAILS {
+                    *packet = Packet::ZERO;
+                }
+                packet.words[0] = room.words[lane];
+                for (tail, word) in rows.into_iter().enumerate() {
+                    others |= word[0] as u32 ^ header.sequence;
+                    packet.put_tail(tail, word);
+                }
+            },
+        );
+        others
+    }
+
+    /// Writes `N` tail words for each lane.
+    #[inline(always)]
+    fn put_rows<const N: usize>(&self, places: &Places, port: u32, header: &Header, room: &Room) {
+        // Relaxed: pairs with `take_reply_tails`, by the number in the same word (A8).
+        self.shared.store128_each::<N>(
+            places.reply_tail(port),
+            places.tail_row,
+            header.mask,
+            |lane| {
+                let packet = &room.packets[lane as usize & 63];
+                core::array::from_fn(|tail| packet.get_tail(tail, header.sequence))
+            },
+        );
     }
 
     /// What the header word says.
@@ -147,6 +206,10 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
             request_stride: self.geometry.request_stride(),
             replies: self.geometry.reply_word(0, 0),
             reply_stride: self.geometry.reply_stride(),
+            request_tails: self.geometry.request_tails(),
+            reply_tails: self.geometry.reply_tails(),
+            tail_stride: self.geometry.tail_stride(),
+            tail_row: self.geometry.tail_row(),
             lanes: u64::MAX >> (64 - self.geometry.lanes),
         }
     }
@@ -306,7 +369,7 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
         places: &Places,
         port: u32,
         answered: u32,
-        words: &mut Words,
+        room: &mut Room,
     ) -> Option<Header> {
         let block = places.request(port);
         if !self.by_lane() {
@@ -327,13 +390,23 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
         }
         // One access (A8) each: a word with this number came with it.
         let mut others = 0;
-        self.shared
-            .load128_each(block + request::LANES, header.mask, |lane, [flag, word]| {
+        self.shared.load128_each::<1>(
+            block + request::LANES,
+            0,
+            header.mask,
+            |lane, [[flag, word]]| {
                 others |= flag as u32 ^ header.sequence;
-                words[lane as usize & 63] = word;
-            });
-        if header.bytes > WORD_BYTES && !self.tails_are_here(port, &header) {
-            return None;
+                room.words[lane as usize & 63] = word;
+            },
+        );
+        if header.bytes > WORD_BYTES {
+            others |= match tails(header.bytes) {
+                1 => self.take_rows::<1>(places, port, &header, room),
+                2 => self.take_rows::<2>(places, port, &header, room),
+                3 => self.take_rows::<3>(places, port, &header, room),
+                4 => self.take_rows::<4>(places, port, &header, room),
+                _ => self.take_rows::<TAILS>(places, port, &header, room),
+            };
         }
         (others == 0).then_some(header)
     }
@@ -366,17 +439,22 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
         // A look at the mask, where the flag is, saves fetching what nobody writes.
         let block = places.request(port);
         let mask = self.shared.load64(block + 8) & places.lanes;
-        let lanes = (u64::BITS - mask.leading_zeros()) as usize;
-        let mut place = LINE;
-        while place < request::LANES + lanes * WORD {
-            self.shared.prefetch(block + place, false);
-            place += LINE;
-        }
-        let reply = places.reply(port);
-        let mut place = 0;
-        while place < lanes * WORD {
-            self.shared.prefetch(reply + place, true);
-            place += LINE;
+        let bytes = (u64::BITS - mask.leading_zeros()) as usize * WORD;
+        let row = |first: usize, write| {
+            for place in (0..bytes).step_by(LINE) {
+                self.shared.prefetch(first + place, write);
+            }
+        };
+        row(block + request::LANES, false);
+        row(places.reply(port), true);
+        let meta = (self.shared.load64(block) >> 32) as u32;
+        let message = request::bytes(meta).min(PACKET_SIZE);
+        if message > WORD_BYTES && meta & request::IN_PACKETS == 0 {
+            let (read, written) = (places.request_tail(port), places.reply_tail(port));
+            for tail in 0..tails(message) {
+                row(read + tail * places.tail_row, false);
+                row(written + tail * places.tail_row, true);
+            }
         }
     }
 
@@ -393,8 +471,8 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
         let flag = pack(header.sequence, meta);
         // Relaxed: as in `put_reply_word`.
         self.shared
-            .store128_each(places.reply(port), header.mask, |lane| {
-                [flag, words[lane as usize & 63]]
+            .store128_each::<1>(places.reply(port), 0, header.mask, |lane| {
+                [[flag, words[lane as usize & 63]]]
             });
     }
 
@@ -415,14 +493,22 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
     }
 
     #[inline(always)]
-    fn put_reply_tails(&self, port: u32, lane: u32, sequence: u32, packet: &Packet, bytes: usize) {
-        let first = self.geometry.reply_tail(port, lane);
-        for tail in 0..tails(bytes) {
-            // Relaxed: pairs with `take_reply_tails`, by the number in the same word (A8).
-            self.shared.store128(
-                first + tail * self.geometry.tail_row(),
-                tail::pack(sequence, packet.tail(tail)),
-            );
+    fn put_reply_tails(
+        &self,
+        places: &Places,
+        port: u32,
+        header: &Header,
+        bytes: usize,
+        room: &Room,
+    ) {
+        const { assert!(TAILS == 5) };
+        match tails(bytes) {
+            0 => {}
+            1 => self.put_rows::<1>(places, port, header, room),
+            2 => self.put_rows::<2>(places, port, header, room),
+            3 => self.put_rows::<3>(places, port, header, room),
+            4 => self.put_rows::<4>(places, port, header, room),
+            _ => self.put_rows::<TAILS>(places, port, header, room),
         }
     }
 
