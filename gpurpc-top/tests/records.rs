@@ -279,7 +279,13 @@ fn where_no_file_can_be() {
     ];
     let read_only = place("read-only");
     std::fs::set_permissions(&read_only, std::fs::Permissions::from_mode(0o500)).unwrap();
-    if !rustix::process::getuid().is_root() {
+    if rustix::process::getuid().is_root() {
+        // Nothing is read-only for this user, but it can give things away.
+        let foreign = place("foreign");
+        std::fs::create_dir(foreign.join("gpurpc")).unwrap();
+        std::os::unix::fs::chown(foreign.join("gpurpc"), Some(12345), None).unwrap();
+        cases.push(("one of somebody else's", foreign));
+    } else {
         cases.push(("a read-only one", read_only));
     }
     for (what, runtime) in cases {
