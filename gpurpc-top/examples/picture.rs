@@ -17,7 +17,7 @@ use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 
 /// Columns and lines.
-const SIZE: (u16, u16) = (120, 38);
+const SIZE: (u16, u16) = (120, 42);
 /// How long the demo is watched.
 const LENGTH: Duration = Duration::from_secs(12);
 /// Pixels of a cell.

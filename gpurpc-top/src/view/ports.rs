@@ -112,7 +112,8 @@ fn draw(
 fn legend_line(state: &State, palette: Palette) -> Line<'static> {
     let ports = &state.shown().ports;
     let mut spans = Vec::new();
-    for mark in MARKS {
+    // Idle last: it is what can be spared where the line is cut off.
+    for mark in MARKS.into_iter().rev() {
         let n = ports.count(mark);
         spans.push(Span::raw(" "));
         spans.push(Span::styled(palette.mark(mark), palette.mark_style(mark)));
