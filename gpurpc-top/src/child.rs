@@ -4,13 +4,14 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use loader_amd::Amd;
-use loader_core::cli::{Cli, parse};
-use loader_core::program::{Backend, DeviceOptions, fail, refuse, run_cli, run_on};
+use loader_core::cli::{Cli, parse_as};
+use loader_core::program::{Backend, DeviceOptions, fail, refuse, run_cli};
+use loader_core::run::run_serving;
 use loader_cpu::Cpu;
 use loader_nv::Nvidia;
 
 use crate::NAME;
-use crate::cli::Top;
+use crate::cli::{Top, USAGE};
 
 /// The first argument of such a process.
 pub(crate) const MARK: &str = "--as-loader";
@@ -20,12 +21,13 @@ const BACKENDS: [&dyn Backend; 3] = [&Cpu, &Nvidia, &Amd];
 
 /// What this process does.
 pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let top: Top = match parse(NAME, arguments) {
+    let top: Top = match parse_as(NAME, USAGE, arguments) {
         Ok(top) => top,
         Err(usage) => return refuse(NAME, &usage),
     };
     let Top {
         demo,
+        watched,
         mut options,
         command,
         ..
@@ -36,8 +38,15 @@ pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if options.blocks == 1 && options.threads == 1 {
         [options.blocks, options.threads] = gpurpc_demo::GRID;
     }
-    match gpurpc_demo::device(&DeviceOptions::from(&options)) {
-        Ok(device) => run_on(NAME, &options, &["demo".into()], Box::new(device)),
+    let device = match gpurpc_demo::device(&DeviceOptions::from(&options)) {
+        Ok(device) => Box::new(device),
+        Err(error) => return fail(NAME, &error),
+    };
+    let mut command: Vec<OsString> = vec!["demo".into()];
+    command.extend(watched.then(|| gpurpc_demo::WATCHED.into()));
+    let install = gpurpc_demo::install;
+    match run_serving(NAME, &options, &command, device, &[], install) {
+        Ok(code) => ExitCode::from(code),
         Err(error) => fail(NAME, &error),
     }
 }

@@ -1,10 +1,26 @@
 //! `gpurpc-top [OPTIONS] IMAGE [ARGUMENTS]...`: runs an image in a process of its own and shows
-//! what it asked of its host.
+//! what it asks of its host.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | `cli` | the command line |
+//! | `parent` | the process that watches: starts the loader, shows tables or the dashboard |
+//! | `child` | the loader's process: this program again |
+//! | `attach` | watching a loader that somebody else has started |
+//! | `dashboard` | the loop: keys, signals, snapshots in, frames out |
+//! | `records` | tables, JSON and CSV, once or at intervals |
+//! | `terminal`, `typed`, `pipes` | the terminal; what it sends for keys; what the child prints |
 #![forbid(unsafe_code)]
 
+mod attach;
 mod child;
 mod cli;
+mod dashboard;
 mod parent;
+mod pipes;
+mod records;
+mod terminal;
+mod typed;
 
 use std::process::ExitCode;
 

@@ -1,23 +1,33 @@
 //! Counters as text.
 
-use loader_core::report::Calls;
+use rpc_stats::OpcodeStats;
 
-const HEADINGS: [&str; 6] = [
+use crate::units::{grouped, printable, time};
+
+const HEADINGS: [&str; 9] = [
     "opcode",
     "calls",
     "lanes",
     "bytes in",
     "bytes out",
     "errors",
+    "p50",
+    "p99",
+    "max",
 ];
+/// The columns that are there whether or not times are known.
+const COUNTERS: usize = 6;
 
-/// The counters as a table, busiest opcode first, with a line of totals if there are several.
-pub fn table(calls: &[Calls]) -> String {
-    let mut sorted: Vec<_> = calls.iter().collect();
+/// The counters of what was called as a table, busiest opcode first, with a line of totals if there
+/// are several; latencies too, if any is known.
+pub fn table(calls: &[OpcodeStats]) -> String {
+    let mut sorted: Vec<_> = calls.iter().filter(|opcode| opcode.calls > 0).collect();
+    let several = sorted.len() != 1;
+    let timed = sorted.iter().any(|opcode| opcode.latency.count() > 0);
     sorted.sort_by(|a, b| b.calls.cmp(&a.calls).then_with(|| a.name.cmp(&b.name)));
     let mut rows = vec![HEADINGS.map(str::to_owned)];
     rows.extend(sorted.into_iter().map(row));
-    if calls.len() != 1 {
+    if several {
         rows.push(row(&total(calls)));
     }
     let mut widths = [0; HEADINGS.len()];
@@ -26,57 +36,57 @@ pub fn table(calls: &[Calls]) -> String {
             *width = cell.chars().count().max(*width);
         }
     }
+    let columns = if timed { HEADINGS.len() } else { COUNTERS };
+    let widths = &widths[..columns];
     rows.iter().map(|row| line(row, widths)).collect()
 }
 
 /// The name to the left, the numbers to the right.
-fn line(row: &[String], widths: [usize; HEADINGS.len()]) -> String {
-    let mut cells = row.iter().zip(widths);
+fn line(row: &[String], widths: &[usize]) -> String {
+    let mut cells = row.iter().zip(widths.iter().copied());
     let name = cells.next().map(|(cell, width)| format!("{cell:<width$}"));
     let numbers = cells.map(|(cell, width)| format!("{cell:>width$}"));
     let cells: Vec<_> = name.into_iter().chain(numbers).collect();
-    cells.join("  ") + "\n"
+    let line = cells.join("  ");
+    line.trim_end().to_owned() + "\n"
 }
 
-fn total(calls: &[Calls]) -> Calls {
-    let sum = |of: fn(&Calls) -> u64| {
+fn total(calls: &[OpcodeStats]) -> OpcodeStats {
+    let sum = |of: fn(&OpcodeStats) -> u64| {
         calls
             .iter()
             .fold(0_u64, |sum, calls| sum.saturating_add(of(calls)))
     };
-    Calls {
+    OpcodeStats {
         name: "total".to_owned(),
         calls: sum(|c| c.calls),
         lanes: sum(|c| c.lanes),
         bytes_in: sum(|c| c.bytes_in),
         bytes_out: sum(|c| c.bytes_out),
         errors: sum(|c| c.errors),
+        ..OpcodeStats::default()
     }
 }
 
-fn row(calls: &Calls) -> [String; HEADINGS.len()] {
+fn row(calls: &OpcodeStats) -> [String; HEADINGS.len()] {
+    let latency = |share| {
+        calls
+            .latency
+            .percentile_ns(share)
+            .map_or_else(String::new, time)
+    };
     [
         // Whatever a name holds, it stays in its line.
-        calls.name.escape_debug().to_string(),
+        printable(&calls.name),
         grouped(calls.calls),
         grouped(calls.lanes),
         grouped(calls.bytes_in),
         grouped(calls.bytes_out),
         grouped(calls.errors),
+        latency(0.5),
+        latency(0.99),
+        latency(1.0),
     ]
-}
-
-/// A number with a comma after each three digits.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -84,27 +94,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1,000"),
-            (1_234_567, "1,234,567"),
-            (u64::MAX, "18,446,744,073,709,551,615"),
-        ] {
-            assert_eq!(grouped(number), text);
-        }
-    }
-
-    #[test]
     fn rows_are_aligned_sorted_and_summed() {
-        let calls = |name: &str, calls| Calls {
+        let calls = |name: &str, calls| OpcodeStats {
             name: name.to_owned(),
             calls,
             lanes: calls * 32,
             bytes_in: u64::MAX,
             bytes_out: 0,
             errors: 1,
+            ..OpcodeStats::default()
         };
         let text = table(&[calls("few", 2), calls("many\n", 3000), calls("also few", 2)]);
         let lines: Vec<_> = text.lines().collect();
@@ -112,7 +110,10 @@ mod tests {
         assert_eq!(lines.len(), starts.len());
         for (line, start) in lines.iter().zip(starts) {
             assert!(line.starts_with(start), "{text}");
-            assert_eq!(line.len(), lines[0].len(), "{text}");
+            assert!(
+                line.ends_with("errors") || line.len() == lines[0].len(),
+                "{text}"
+            );
         }
         assert!(lines[4].contains("3,004"), "{text}");
         assert!(

@@ -140,6 +140,16 @@ fn what_cannot_run_is_refused() {
     for (arguments, words) in [
         (&["--frob"][..], "--frob"),
         (&[], "IMAGE"),
+        (&["--format", "xml", "image"], "xml"),
+        (&["-n", "3", "image"], "--batch"),
+        (&["--fps", "60", "image"], "60"),
+        (
+            &["--once", "--output", "/no/such/folder/file", "image"],
+            "/no/such/folder/file",
+        ),
+        (&["attach", "x"], "x"),
+        (&["attach", "1"], "process 1 is no loader"),
+        (&["completions", "tcsh"], "tcsh"),
         (&["--demo", "image"], "cannot be used with"),
         (&["--demo", "--threads", "5000"], "--threads 5000"),
         (&["--demo", "--blocks", "4294967295"], "--blocks"),

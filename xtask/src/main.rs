@@ -1,13 +1,14 @@
 //! `cargo xtask`: builds the GPU images and runs the workspace's checks.
 //!
 //! [`toolchain`] finds the compiler for the GPUs, [`images`] builds with it, [`ptx`] checks what came
-//! out; [`suite`], [`bundle`], [`bench`] and [`run`] are what people start.
+//! out; [`suite`], [`bundle`], [`bench`], [`run`] and [`picture`] are what people start.
 
 mod bench;
 mod bundle;
 #[cfg(feature = "bindings")]
 mod hsa;
 mod images;
+mod picture;
 mod process;
 mod ptx;
 mod run;
@@ -49,6 +50,8 @@ enum Command {
     Run(RunArgs),
     /// Build the benchmarks and run them on the CPU device.
     Bench(BenchArgs),
+    /// Draw the dashboard of a demo run into docs/gpurpc-top.svg.
+    Picture,
     /// Set up the toolchain, build all images, run all tests and the loom models.
     Test,
     /// Pack programs, images and run.sh into dist/, for a machine with a GPU and no Rust.
@@ -130,6 +133,7 @@ fn dispatch(command: Command) -> Result<ExitCode> {
         Command::CheckPtx { files } => ptx::check_files(&files)?,
         Command::Run(args) => return run::run(&Workspace::load()?, &args),
         Command::Bench(args) => return bench::bench(&Workspace::load()?, &args),
+        Command::Picture => picture::picture(&Workspace::load()?)?,
         Command::Test => suite::test(&Workspace::load()?)?,
         Command::Bundle => bundle::bundle(&Workspace::load()?)?,
         Command::HsaSys { include } => return hsa_sys(&Workspace::load()?, include.as_deref()),

@@ -1,0 +1,85 @@
+//! Signals, passed on to the child.
+
+use std::io;
+use std::process::Child;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+use signal_hook::iterator::{Handle, Signals};
+use signal_hook::low_level::emulate_default_handler;
+
+/// Passes signals on to the child, which stops and goes on with this process.
+pub(super) struct Forward {
+    to: Arc<Mutex<Target>>,
+    handle: Handle,
+}
+
+#[derive(Default)]
+struct Target {
+    child: Option<Pid>,
+    /// Came before there was a child.
+    early: Vec<i32>,
+}
+
+impl Target {
+    fn pass(&mut self, number: i32) {
+        let Some(child) = self.child else {
+            self.early.push(number);
+            return;
+        };
+        // It may have ended meanwhile.
+        let send = |signal| {
+            let _ = kill_process(child, signal);
+        };
+        match Signal::from_named_raw(number) {
+            Some(Signal::TSTP) => {
+                send(Signal::STOP);
+                // And this process with it, as if it had not been asked.
+                let _ = emulate_default_handler(number);
+            }
+            Some(signal) => {
+                send(signal);
+                // One that somebody has stopped would not hear of it.
+                send(Signal::CONT);
+            }
+            None => {}
+        }
+    }
+}
+
+impl Forward {
+    pub(super) fn watch() -> io::Result<Self> {
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT])?;
+        let handle = signals.handle();
+        let to = Arc::new(Mutex::new(Target::default()));
+        let target = Arc::clone(&to);
+        thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                for number in signals.forever() {
+                    lock(&target).pass(number);
+                }
+            })?;
+        Ok(Self { to, handle })
+    }
+
+    pub(super) fn to(&self, child: &Child) {
+        let mut target = lock(&self.to);
+        target.child = Some(Pid::from_child(child));
+        for number in std::mem::take(&mut target.early) {
+            target.pass(number);
+        }
+    }
+
+    /// To be called when the child has ended: its number may soon be another process's.
+    pub(super) fn end(&self) {
+        lock(&self.to).child = None;
+        self.handle.close();
+    }
+}
+
+fn lock(target: &Mutex<Target>) -> std::sync::MutexGuard<'_, Target> {
+    target.lock().unwrap_or_else(PoisonError::into_inner)
+}

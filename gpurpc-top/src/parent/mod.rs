@@ -1,0 +1,131 @@
+//! The process that starts the one that runs the image, and waits for it.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitCode, ExitStatus, Stdio};
+
+use clap::CommandFactory;
+use gpurpc_top::live::{Live, Target};
+use loader_core::cli::{Stats, parse_as};
+use loader_core::exit;
+use loader_core::program::{fail, refuse, say};
+use thiserror::Error;
+
+use crate::cli::{Action, Top, USAGE};
+use crate::records::RecordError;
+use crate::{NAME, attach, terminal};
+
+mod forward;
+mod plain;
+mod start;
+mod watch;
+
+/// Why no child was run, or not watched to its end.
+#[derive(Debug, Error)]
+pub(crate) enum ParentError {
+    #[error("standard input is a terminal, which no image comes from; name a file or use a pipe")]
+    Terminal,
+    #[error("the loader could not be started: {0}")]
+    Start(io::Error),
+    #[error("the loader could not be awaited: {0}")]
+    Wait(io::Error),
+    #[error("the terminal cannot be used ({0}); --once does without")]
+    Screen(io::Error),
+    #[error("the dashboard failed, which is a mistake in this program; the run was ended")]
+    Panicked,
+    #[error(transparent)]
+    Record(#[from] RecordError),
+}
+
+/// Does what the command line says.
+pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
+    // The child parses the same arguments; what is wrong with them is said here.
+    let top: Top = match parse_as(NAME, USAGE, arguments.clone()) {
+        Ok(top) => top,
+        Err(usage) => return refuse(NAME, &usage),
+    };
+    match &top.action {
+        Some(Action::Attach(attach)) => return attach::main(attach),
+        Some(Action::Completions { shell }) => return completions(*shell),
+        None => {}
+    }
+    let result = input(&top).and_then(|input| {
+        if has_screen() && !top.show.is_plain() {
+            watch::run(&top, arguments, input)
+        } else {
+            plain::run(&top, arguments, input)
+        }
+    });
+    result.map_or_else(|error| fail(NAME, &error), ExitCode::from)
+}
+
+/// Whether a dashboard can be drawn and steered.
+pub(crate) fn has_screen() -> bool {
+    let keys = || terminal::Keys::open().is_ok();
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    io::stdout().is_terminal() && !dumb && keys()
+}
+
+fn completions(shell: clap_complete::Shell) -> ExitCode {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Top::command(), NAME, &mut script);
+    // A reader that has gone away wants no more.
+    let _ = io::stdout().write_all(&script);
+    ExitCode::SUCCESS
+}
+
+/// The child's exit code; for one that a signal ended, what a shell makes of it.
+fn code(status: ExitStatus) -> u8 {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => code as u8,
+        (None, Some(number)) => {
+            say(NAME, &format!("the loader was ended by signal {number}"));
+            exit::signal(number)
+        }
+        (None, None) => exit::LOADER,
+    }
+}
+
+/// The child's standard input. A terminal's is not for it: in the terminal's background, it would
+/// be stopped when it reads.
+fn input(top: &Top) -> Result<Stdio, ParentError> {
+    if !io::stdin().is_terminal() {
+        Ok(Stdio::inherit())
+    } else if top.command.first().is_some_and(|image| image == "-") {
+        Err(ParentError::Terminal)
+    } else {
+        Ok(Stdio::null())
+    }
+}
+
+/// Whether the child's file is kept for this process only: so that what it publishes last is there
+/// however short its run is.
+fn keeps(top: &Top) -> bool {
+    top.options.stats.is_none() && !top.options.keep_stats
+}
+
+/// What the child is told of its statistics.
+fn statistics(top: &Top) -> &'static [&'static str] {
+    if keeps(top) { &["--keep-stats"] } else { &[] }
+}
+
+/// Where the statistics of child `pid` will be; `None` if it is to write none.
+fn source(top: &Top, pid: u32) -> Option<Live> {
+    let target = match &top.options.stats {
+        Some(Stats::Off) => return None,
+        Some(Stats::At(path)) => Target::Path(path.clone()),
+        None => Target::Pid(pid),
+    };
+    Some(Live::new(target).only(pid))
+}
+
+/// Removes the child's file, if nobody else is to have it.
+fn remove(top: &Top, live: Option<&Live>) {
+    if keeps(top)
+        && let Some(path) = live.and_then(Live::path)
+    {
+        // It is of no use any more, but does no harm either.
+        let _ = std::fs::remove_file(path);
+    }
+}
