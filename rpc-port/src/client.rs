@@ -31,7 +31,7 @@ const POLLS_BY_LANE: u32 = 6;
 ///
 /// All operations on a port are done by all lanes of its mask together.
 ///
-/// A hand-over of at most 8 bytes a lane orders nothing but those bytes, since it needs no fence: a
+/// A typed call orders nothing but its own bytes, since it needs no fence; messages of any length do: a
 /// program that passes an address by one, for the host to look behind, says so with
 /// [`Procedure::ORDERS_MEMORY`](crate::Procedure::ORDERS_MEMORY).
 #[derive(Clone, Debug)]

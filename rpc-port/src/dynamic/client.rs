@@ -16,8 +16,8 @@ use crate::warp::Warp;
 
 impl<T: Transport, P: Memory<Scope = Device>, W: Warp> DynamicPort<&Client<T, P, W>> {
     /// From now on the host sees, with each hand-over, what these lanes wrote to memory before it,
-    /// and they see what the host wrote before it answered. Without this only hand-overs of more
-    /// than 8 bytes do so.
+    /// and they see what the host wrote before it answered. Without this only messages of any length
+    /// (`send_n`, `recv_n`) do so.
     #[inline(always)]
     pub fn order(&mut self) {
         self.held.process.order(&mut self.held.slot);
