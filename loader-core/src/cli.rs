@@ -75,6 +75,15 @@ pub enum Poll {
     Sleep,
 }
 
+/// Where statistics go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stats {
+    /// Nowhere.
+    Off,
+    /// To this file.
+    At(PathBuf),
+}
+
 /// How an image is run: the options of every loader.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
@@ -131,6 +140,13 @@ pub struct Options {
     /// Print registers, stack and memory of each kernel before the run.
     #[arg(long)]
     pub print_resource_usage: bool,
+    /// Publish what is called in this file, for monitors, instead of one of this user's own; `off`
+    /// publishes nothing.
+    #[arg(long, value_name = "PATH|off", value_parser = stats)]
+    pub stats: Option<Stats>,
+    /// Do not remove that file when the run has ended.
+    #[arg(long)]
+    pub keep_stats: bool,
     /// Write what was called, as JSON lines, when the run has ended.
     #[arg(long, value_name = "PATH")]
     pub report: Vec<PathBuf>,
@@ -278,6 +294,14 @@ fn message_size(text: &str) -> Result<u64, String> {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "clap takes parsers that may fail")]
+fn stats(text: &str) -> Result<Stats, String> {
+    Ok(match text {
+        "off" => Stats::Off,
+        path => Stats::At(path.into()),
+    })
+}
+
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text
         .parse()
@@ -334,6 +358,14 @@ mod tests {
         assert_eq!(options.poll, Poll::Spin);
         assert_eq!(options.max_message, 1 << 30);
         assert_eq!(options.report.len(), 2);
+        assert_eq!((options.stats, options.keep_stats), (None, false));
+        let options = cli("--stats off --keep-stats image").unwrap().options;
+        assert_eq!(
+            (options.stats, options.keep_stats),
+            (Some(Stats::Off), true)
+        );
+        let options = cli("--stats ./off image").unwrap().options;
+        assert_eq!(options.stats, Some(Stats::At("./off".into())));
         let options = cli("image").unwrap().options;
         assert_eq!(options.max_message, DEFAULT_MAX_MESSAGE);
         assert_eq!(options.heap_size, DEFAULT_HEAP);

@@ -16,7 +16,7 @@
 //! | [`report`] | what was called, as JSON lines |
 //!
 //! `kernels` runs `_begin`, `_start` and `_end` on a thread of its own, `signals` watches for
-//! interrupts.
+//! interrupts, `stats` publishes what happens for monitors.
 
 pub mod block;
 pub mod cli;
@@ -31,3 +31,4 @@ pub mod report;
 pub mod run;
 pub mod serve;
 mod signals;
+mod stats;

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rpc_server::{Drained, Service, Table};
+use rpc_stats::Recorder;
 use thiserror::Error;
 
 use crate::block::{Block, host_environment};
@@ -20,6 +21,7 @@ use crate::program::{complain, say};
 use crate::report::{Calls, End, Report, ReportError, Stage};
 use crate::serve::{self, Client, ServeError};
 use crate::signals::{self, Interrupt};
+use crate::stats::{self, Stats};
 
 /// How often at most the run looks at what has no way to wake it.
 const TICK: Duration = Duration::from_micros(500);
@@ -96,7 +98,7 @@ pub fn run_serving(
     let device: Arc<dyn Device> = Arc::from(device);
     let grid = options.grid(device.info())?;
     let mut stages = device.opening();
-    let (argument, service) = prepare(
+    let (argument, service, recorder) = prepare(
         name,
         (options, grid),
         arguments,
@@ -115,6 +117,7 @@ pub fn run_serving(
         options,
         device,
         service,
+        recorder,
         kernels,
         interrupt,
         deadline,
@@ -164,7 +167,7 @@ fn prepare(
     image: &[u8],
     stages: &mut Vec<Stage>,
     install: impl FnOnce(&mut Table),
-) -> Result<(Arguments, Option<Service>), RunError> {
+) -> Result<(Arguments, Option<Service>, Option<Recorder>), RunError> {
     let (shared, heap) = load(options, grid, &**device, image, stages)?;
     let began = Instant::now();
     let block = Block::new(arguments, &host_environment());
@@ -199,15 +202,22 @@ fn prepare(
             call: "copying the program's arguments",
             reason: error.to_string(),
         })?;
-    let Some(client) = Client::find(&**device)? else {
-        return Ok((argument, None));
+    let client = Client::find(&**device)?;
+    let layout = client.map_or("none", |client| client.layout().name());
+    let stats = || Stats::create(name, options, arguments, (device.info(), grid), layout);
+    let Some(client) = client else {
+        let recorder = stats().and_then(|stats| stats.start(None));
+        return Ok((argument, None, recorder));
     };
     heap?;
+    let stats = stats();
     let server = serve::options(options, name);
-    let ports = client.ports_for(device.info(), grid, options.ports);
-    let service = client.serve_over(device, Some(ports), shared, server, install)?;
+    let ports = Some(client.ports_for(device.info(), grid, options.ports));
+    let (service, source) =
+        client.serve_over(device, ports, shared, server, install, stats.is_some())?;
+    let recorder = stats.and_then(|stats| stats.start(source));
     stages.push(Stage::since("service", began));
-    Ok((argument, Some(service)))
+    Ok((argument, Some(service), recorder))
 }
 
 /// Asks the system to kill this process when `parent` ends.
@@ -229,6 +239,7 @@ struct Run<'a> {
     options: &'a Options,
     device: Arc<dyn Device>,
     service: Option<Service>,
+    recorder: Option<Recorder>,
     kernels: Kernels,
     interrupt: Interrupt,
     deadline: Option<Instant>,
@@ -277,7 +288,7 @@ impl Run<'_> {
     }
 
     /// Waits for the end and brings it about.
-    fn finish(self, report: Report) -> u8 {
+    fn finish(mut self, report: Report) -> u8 {
         let mut cause = self.wait();
         self.kernels.cancel();
         // Of a device that has failed nothing more is asked.
@@ -310,6 +321,7 @@ impl Run<'_> {
             cancelled: drained.cancelled,
         };
         let code = end.code;
+        let recorded = stats::finish(self.recorder.take(), code, end.cancelled);
         let (name, stages) = (self.name, self.stages);
         let sentence = cause.sentence(self.options.timeout, &waiting);
         let last_words = move || {
@@ -328,7 +340,7 @@ impl Run<'_> {
             leave(code);
         }
         last_words();
-        if running || failed || !self.service.is_none_or(Service::stop) {
+        if running || failed || !recorded || !self.service.is_none_or(Service::stop) {
             leave(code);
         }
         code

@@ -9,7 +9,10 @@ use std::sync::Arc;
 
 use rpc_bitmap::{Raw, System, words_here};
 use rpc_port::{Compact, Line, Transport};
-use rpc_server::{Options as ServerOptions, Report, Service, Standard, Table, builtin};
+use rpc_server::{
+    DeviceMemory, Options as ServerOptions, Report, Service, Standard, Table, builtin,
+};
+use rpc_stats::{Observer, Source};
 use rpc_types::image::{ABI_VERSION, CLIENT_SYMBOL, ClientDescriptor, MAGIC};
 use rpc_types::layout::MAX_PORTS;
 use rpc_types::{Geometry, LayoutKind};
@@ -138,10 +141,12 @@ impl Client {
         options: ServerOptions,
         install: impl FnOnce(&mut Table),
     ) -> Result<Service, ServeError> {
-        self.serve_over(device, asked_ports, None, options, install)
+        let served = self.serve_over(device, asked_ports, None, options, install, false)?;
+        Ok(served.0)
     }
 
-    /// As [`serve`](Self::serve), over `ready` if that is as much memory as it takes.
+    /// As [`serve`](Self::serve), over `ready` if that is as much memory as it takes, and `observed`
+    /// for a recorder.
     pub(crate) fn serve_over(
         &self,
         device: &Arc<dyn Device>,
@@ -149,7 +154,8 @@ impl Client {
         ready: Option<SharedBuffer>,
         options: ServerOptions,
         install: impl FnOnce(&mut Table),
-    ) -> Result<Service, ServeError> {
+        observed: bool,
+    ) -> Result<(Service, Option<Source>), ServeError> {
         let (layout, mut client) = (self.layout, self.descriptor);
         let lanes = device.info().lanes;
         let ports = self.ports(&**device, asked_ports);
@@ -177,20 +183,52 @@ impl Client {
         builtin::install(&mut table, Arc::new(Standard));
         install(&mut table);
         // SAFETY: the buffer is page-aligned, has `shared_size` bytes, and lives as long as its
-        // device, which the service keeps (it holds the memory handle below until its threads have
-        // ended). Apart from the device, only the service reaches it.
+        // device, which the service keeps (it, and each probe of it, holds the memory handle below
+        // until its threads have ended). Apart from the device, only the service reaches it.
         let region = unsafe { Raw::<System>::new(shared.host.as_ptr(), geometry.shared_size()) };
-        let memory = Arc::clone(device);
+        let memory = Arc::clone(device) as Arc<dyn DeviceMemory>;
         match layout {
-            LayoutKind::Line => {
-                Service::start(Line::new(region, geometry), table, memory, options, ())
-            }
-            LayoutKind::Compact => {
-                Service::start(Compact::new(region, geometry), table, memory, options, ())
-            }
+            LayoutKind::Line => start(
+                Line::new(region, geometry),
+                table,
+                memory,
+                options,
+                observed,
+            ),
+            LayoutKind::Compact => start(
+                Compact::new(region, geometry),
+                table,
+                memory,
+                options,
+                observed,
+            ),
         }
         .map_err(ServeError::Threads)
     }
+}
+
+/// Starts the service; one that is not observed has no code for it.
+fn start<T: Transport + Send + Sync + 'static>(
+    transport: T,
+    table: Table,
+    memory: Arc<dyn DeviceMemory>,
+    options: ServerOptions,
+    observed: bool,
+) -> io::Result<(Service, Option<Source>)> {
+    if !observed {
+        let service = Service::start(transport, table, memory, options, ())?;
+        return Ok((service, None));
+    }
+    let ports = transport.geometry().total_ports();
+    let (observer, events) = Observer::new(ports, options.pollers_for(ports));
+    let observer = Arc::new(observer);
+    let service = Service::start(transport, table, memory, options, Arc::clone(&observer))?;
+    let source = Source {
+        observer,
+        events,
+        probe: service.probe(),
+    };
+    Ok((service, Some(source)))
 }
 
 /// How many ports: what the user says, else what the image wishes, else one for each warp.

@@ -124,13 +124,25 @@ impl<S: Scope> Memory for Heap<S> {
     }
 
     #[inline(always)]
-    fn load128_each(&self, offset: usize, mask: u64, f: impl FnMut(u32, [u64; 2])) {
-        self.raw().load128_each(offset, mask, f);
+    fn load128_each<const N: usize>(
+        &self,
+        offset: usize,
+        stride: usize,
+        mask: u64,
+        f: impl FnMut(u32, [[u64; 2]; N]),
+    ) {
+        self.raw().load128_each(offset, stride, mask, f);
     }
 
     #[inline(always)]
-    fn store128_each(&self, offset: usize, mask: u64, f: impl FnMut(u32) -> [u64; 2]) {
-        self.raw().store128_each(offset, mask, f);
+    fn store128_each<const N: usize>(
+        &self,
+        offset: usize,
+        stride: usize,
+        mask: u64,
+        f: impl FnMut(u32) -> [[u64; 2]; N],
+    ) {
+        self.raw().store128_each(offset, stride, mask, f);
     }
 
     #[inline(always)]

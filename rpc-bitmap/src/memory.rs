@@ -88,13 +88,24 @@ pub trait Memory: Clone {
         core::array::from_fn(|i| self.load32(offset + i * stride as usize))
     }
 
-    /// As [`load128`](Self::load128), for each bit of `mask`: `f` gets the bit's number and the 16
-    /// bytes at so many times 16 from `offset`, lowest first.
+    /// As [`load128`](Self::load128), for each bit of `mask` and `N` rows: `f` gets the bit's number and,
+    /// of each row, the 16 bytes at so many times 16 from its start. The first row starts at `offset`,
+    /// the others `stride` bytes after the one before. Lowest bits first.
     #[inline(always)]
-    fn load128_each(&self, offset: usize, mut mask: u64, mut f: impl FnMut(u32, [u64; 2])) {
+    fn load128_each<const N: usize>(
+        &self,
+        offset: usize,
+        stride: usize,
+        mut mask: u64,
+        mut f: impl FnMut(u32, [[u64; 2]; N]),
+    ) {
         while mask != 0 {
             let bit = mask.trailing_zeros();
-            f(bit, self.load128(offset + bit as usize * 16));
+            let first = offset + bit as usize * 16;
+            f(
+                bit,
+                core::array::from_fn(|row| self.load128(first + row * stride)),
+            );
             mask &= mask - 1;
         }
     }
@@ -102,10 +113,19 @@ pub trait Memory: Clone {
     /// As [`store128`](Self::store128), what `f` says for each bit of `mask`, placed as by
     /// [`load128_each`](Self::load128_each).
     #[inline(always)]
-    fn store128_each(&self, offset: usize, mut mask: u64, mut f: impl FnMut(u32) -> [u64; 2]) {
+    fn store128_each<const N: usize>(
+        &self,
+        offset: usize,
+        stride: usize,
+        mut mask: u64,
+        mut f: impl FnMut(u32) -> [[u64; 2]; N],
+    ) {
         while mask != 0 {
             let bit = mask.trailing_zeros();
-            self.store128(offset + bit as usize * 16, f(bit));
+            let first = offset + bit as usize * 16;
+            for (row, value) in f(bit).into_iter().enumerate() {
+                self.store128(first + row * stride, value);
+            }
             mask &= mask - 1;
         }
     }

@@ -82,6 +82,20 @@ impl<S: Scope> Raw<S> {
         // promises; the region is one allocation by `new`'s contract.
         unsafe { self.base.add(offset).cast() }
     }
+
+    /// The address of the first of `N` rows of as many 16 bytes as `mask` is long, `stride` bytes apart:
+    /// checked on a host, all of them.
+    #[inline(always)]
+    fn rows<const N: usize>(&self, offset: usize, stride: usize, mask: u64) -> *mut [u64; 2] {
+        let count = (u64::BITS - mask.leading_zeros()) as usize;
+        let last = offset.saturating_add(N.saturating_sub(1).saturating_mul(stride));
+        // The last row ends last, and rows are whole numbers of 16 bytes apart if it is aligned too.
+        if target::CHECKS && !stride.is_multiple_of(size_of::<[u64; 2]>()) {
+            target::out_of_bounds(offset, stride, self.size);
+        }
+        self.at::<[u64; 2]>(last, count);
+        self.at::<[u64; 2]>(offset, count)
+    }
 }
 
 /// Forwards to the target's instruction.
@@ -186,28 +200,41 @@ impl<S: Scope> Memory for Raw<S> {
     }
 
     #[inline(always)]
-    fn load128_each(&self, offset: usize, mut mask: u64, mut f: impl FnMut(u32, [u64; 2])) {
-        let count = (u64::BITS - mask.leading_zeros()) as usize;
-        let first = self.at::<[u64; 2]>(offset, count);
+    fn load128_each<const N: usize>(
+        &self,
+        offset: usize,
+        stride: usize,
+        mut mask: u64,
+        mut f: impl FnMut(u32, [[u64; 2]; N]),
+    ) {
+        let first = self.rows::<N>(offset, stride, mask);
         while mask != 0 {
-            let bit = mask.trailing_zeros();
-            // SAFETY: `at` checked the range up to the highest bit; the rest as in `forward`.
-            f(bit, unsafe {
-                target::load128::<S>(first.add(bit as usize))
+            let bit = mask.trailing_zeros() as usize;
+            let rows = core::array::from_fn(|row| {
+                // SAFETY: `rows` checked the ranges up to the highest bit of each row; the rest as in
+                // `forward`.
+                unsafe { target::load128::<S>(first.byte_add(row * stride).add(bit)) }
             });
+            f(bit as u32, rows);
             mask &= mask - 1;
         }
     }
 
     #[inline(always)]
-    fn store128_each(&self, offset: usize, mut mask: u64, mut f: impl FnMut(u32) -> [u64; 2]) {
-        let count = (u64::BITS - mask.leading_zeros()) as usize;
-        let first = self.at::<[u64; 2]>(offset, count);
+    fn store128_each<const N: usize>(
+        &self,
+        offset: usize,
+        stride: usize,
+        mut mask: u64,
+        mut f: impl FnMut(u32) -> [[u64; 2]; N],
+    ) {
+        let first = self.rows::<N>(offset, stride, mask);
         while mask != 0 {
-            let bit = mask.trailing_zeros();
-            let value = f(bit);
-            // SAFETY: as in `load128_each`.
-            unsafe { target::store128::<S>(first.add(bit as usize), value) };
+            let bit = mask.trailing_zeros() as usize;
+            for (row, value) in f(bit as u32).into_iter().enumerate() {
+                // SAFETY: as in `load128_each`.
+                unsafe { target::store128::<S>(first.byte_add(row * stride).add(bit), value) };
+            }
             mask &= mask - 1;
         }
     }

@@ -46,8 +46,8 @@ pub struct Client<T, P, W> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Filled {
     Nothing,
-    /// So many bytes, in its word.
-    Word(usize),
+    /// So many bytes, in its word and the tail words.
+    Words(usize),
     /// In packets.
     Packets,
 }
@@ -117,6 +117,7 @@ impl ClientSlot {
 const NO_REPLY: Reply = Reply {
     status: None,
     word: 0,
+    bytes: 0,
     in_packets: false,
 };
 
@@ -447,23 +448,45 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     fn put(&self, slot: &mut ClientSlot, packet: &Packet, bytes: usize) {
         let (port, lane) = (slot.port, self.warp.lane());
         let bytes = bytes.min(T::KIND.payload());
-        if self.transport.by_lane() && bytes <= WORD_BYTES {
+        if self.transport.by_lane() {
             // A second message under the same number: whoever reads this one has to be told by an
             // ordered hand-over.
             if slot.filled != Filled::Nothing {
                 slot.order();
             }
             if bytes > 0 {
+                let sequence = slot.next();
                 self.transport
-                    .put_word(port, lane, slot.next(), packet.words[0]);
+                    .put_word(port, lane, sequence, packet.words[0]);
+                self.transport
+                    .put_tails(port, lane, sequence, packet, bytes);
             }
-            slot.filled = Filled::Word(bytes);
+            slot.filled = Filled::Words(bytes);
         } else {
             self.meet(slot);
             let opening = slot.opening.then_some(slot.opcode);
             self.transport.put(port, lane, packet, bytes, opening);
             slot.filled = Filled::Packets;
         }
+    }
+
+    /// The first `bytes` bytes of the caller's reply that came in numbered words, and zeros.
+    #[inline(always)]
+    fn numbered(&self, slot: &ClientSlot, bytes: usize) -> Packet {
+        let mut packet = Packet::ZERO;
+        packet.words[0] = slot.reply.word;
+        // The server has written these before the word that has come: at most they are a moment late.
+        while bytes > WORD_BYTES
+            && slot.reply.bytes > WORD_BYTES
+            && !self.transport.take_reply_tails(
+                slot.port,
+                slot.sequence,
+                &slot.reply,
+                (self.warp.lane(), &mut packet),
+                bytes,
+            )
+        {}
+        packet
     }
 
     /// Hands the leader's finding to all lanes, and what it has acquired with it.
@@ -560,7 +583,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Process for Client<T, P, 
         slot.sequence = slot.next();
         let (bytes, in_packets) = match slot.filled {
             Filled::Nothing => (0, false),
-            Filled::Word(bytes) => (bytes, false),
+            Filled::Words(bytes) => (bytes, false),
             Filled::Packets => (self.payload(), true),
         };
         slot.was_ordered = slot.ordered || in_packets || !slot.by_lane;
@@ -635,7 +658,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Process for Client<T, P, 
             self.transport
                 .take(slot.port, lane, &mut packet, bytes.min(self.payload()));
         } else {
-            packet.words[0] = slot.reply.word;
+            packet = self.numbered(slot, bytes);
         }
         f(lane, &packet);
     }
@@ -670,7 +693,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Process for Client<T, P, 
             self.transport
                 .take(slot.port, index, &mut packet, self.payload());
         } else if part == 0 {
-            packet.words[0] = slot.reply.word;
+            packet = self.numbered(slot, self.payload());
         }
         packet
     }

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::port::Held;
 use crate::process::Process;
 use crate::server::{Server, ServerSlot};
-use crate::transport::{Transport, Words};
+use crate::transport::{Room, Transport, Words};
 
 mod client;
 mod messages;
@@ -293,18 +293,18 @@ impl<T: Transport, L: Memory<Scope = Device>> DynamicPort<&Server<T, L>> {
 
     /// Answers each lane with what `f` makes of its packet, of which `received` bytes have come and
     /// `sent` will go back. If `f` refuses a lane, nothing is answered, the port is still owned, and
-    /// this gives `false`. `words` is room to work in.
+    /// this gives `false`. `room` is what [`try_open_alone`](Server::try_open_alone) has taken.
     #[inline(always)]
     pub fn answer_packets(
         &mut self,
         received: usize,
         sent: usize,
-        words: &mut Words,
+        room: &mut Room,
         f: impl FnMut(u32, &mut Packet) -> bool,
     ) -> bool {
         debug_assert!(self.held.owned, "the other side owns the packets");
         let Held { process, slot, .. } = &mut self.held;
-        let answered = process.answer_packets(slot, received, sent, words, f);
+        let answered = process.answer_packets(slot, received, sent, room, f);
         if answered {
             self.sent();
         }

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::port::Opened;
 use crate::process::Process;
 use crate::stream::AllLengths;
-use crate::transport::{Header, Transport, WORD_BYTES, Words, lanes};
+use crate::transport::{Header, Room, Transport, WORD_BYTES, Words, lanes};
 use crate::warp::host_pause;
 
 /// Ports that are looked at together: what a server knows of them lies on a line of its own, so that
@@ -42,6 +42,8 @@ pub struct ServerSlot {
     status: Status,
     /// The packets were written since the client handed them over.
     filled: bool,
+    /// The messages have been taken.
+    taken: bool,
 }
 
 impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
@@ -156,8 +158,8 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
     }
 
     /// As [`try_open`](Self::try_open), for the thread that alone opens this port, and with the
-    /// lanes' messages in `words` if that is where they are: see [`DynamicPort::has_words`]. Words
-    /// of lanes that do not take part keep what was in them.
+    /// lanes' messages in `room` if they came in numbered words: see [`DynamicPort::has_words`]. What is
+    /// there of lanes that do not take part stays.
     ///
     /// There is no atomic exchange in it, since that would wait until the replies before it have
     /// gone all the way to memory. Should two threads open a port in this way, each will take the
@@ -166,7 +168,7 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
     /// # Panics
     /// If there is no such port.
     #[inline(always)]
-    pub fn try_open_alone(&self, port: u32, words: &mut Words) -> Option<DynamicPort<&Self>> {
+    pub fn try_open_alone(&self, port: u32, room: &mut Room) -> Option<DynamicPort<&Self>> {
         self.check(port);
         if self.memory.load32(lock(port)) != 0 {
             return None;
@@ -176,9 +178,11 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
         let answered = self.answered(port);
         let header = self
             .transport
-            .take_request(&self.places, port, answered, words)?;
+            .take_request(&self.places, port, answered, room)?;
         self.memory.store32(lock(port), 1);
-        Some(DynamicPort::open(self, ServerSlot::new(port, header)))
+        let mut slot = ServerSlot::new(port, header);
+        slot.taken = true;
+        Some(DynamicPort::open(self, slot))
     }
 
     /// The ports of group `group` that have a request, as [`is_waiting`](Self::is_waiting) says: a
@@ -215,7 +219,8 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
         self.transport.prefetch_request(&self.places, port);
     }
 
-    /// Answers a short message in each lane's word, or in packets if the client does not look there.
+    /// Answers a message in each lane's word, or in packets if the client does not look there. What is
+    /// longer than a word is in the tail words already.
     #[inline(always)]
     pub(crate) fn answer_words(&self, slot: &mut ServerSlot, bytes: usize, words: &Words) {
         if slot.header.by_lane {
@@ -242,24 +247,34 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
         slot: &mut ServerSlot,
         received: usize,
         sent: usize,
-        words: &mut Words,
+        room: &mut Room,
         mut f: impl FnMut(u32, &mut Packet) -> bool,
     ) -> bool {
         let (received, sent) = (received.min(self.payload()), sent.min(self.payload()));
-        let in_words = slot.header.by_lane && sent <= WORD_BYTES;
+        let by_number = slot.header.by_lane;
+        let taken = slot.taken && slot.header.by_number() && slot.header.bytes > WORD_BYTES;
         for lane in lanes(slot.header.mask) {
-            let mut packet = self.packet(slot, lane, received);
-            if !f(lane, &mut packet) {
+            let place = lane as usize & 63;
+            let packet = &mut room.packets[place];
+            if !taken {
+                *packet = self.packet(slot, lane, received);
+            }
+            if !f(lane, packet) {
                 return false;
             }
-            if in_words {
-                words[lane as usize] = packet.words[0];
-            } else if sent > 0 {
-                self.transport.put(slot.port, lane, &packet, sent, None);
+            room.words[place] = packet.words[0];
+            if !by_number && sent > 0 {
+                self.transport.put(slot.port, lane, packet, sent, None);
             }
         }
-        if in_words {
-            self.answer_words(slot, sent, words);
+        if by_number {
+            if sent > WORD_BYTES {
+                // Before the first of these is written.
+                self.answer(slot);
+                self.transport
+                    .put_reply_tails(&self.places, slot.port, &slot.header, sent, room);
+            }
+            self.answer_words(slot, sent, &room.words);
         } else {
             slot.filled = sent > 0;
             self.post(slot, Status::SUCCESS);
@@ -427,8 +442,8 @@ impl<T: Transport, L: Memory<Scope = Device>> Process for Server<T, L> {
             let index = self.spread(slot, lane).1 + part as u32;
             self.transport
                 .take(slot.port, index, &mut packet, self.payload());
-        } else if part == 0 && slot.header.any_bytes {
-            packet.words[0] = self.transport.take_word(slot.port, lane);
+        } else if part == 0 {
+            packet = self.numbered(slot, lane, self.payload());
         }
         packet
     }
@@ -471,8 +486,21 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
         let mut packet = Packet::ZERO;
         if slot.header.in_packets {
             self.transport.take(slot.port, lane, &mut packet, bytes);
-        } else if slot.header.any_bytes && bytes > 0 {
+        } else {
+            packet = self.numbered(slot, lane, bytes);
+        }
+        packet
+    }
+
+    /// The first `bytes` bytes of a lane's message that came in numbered words, and zeros.
+    #[inline(always)]
+    fn numbered(&self, slot: &ServerSlot, lane: u32, bytes: usize) -> Packet {
+        let mut packet = Packet::ZERO;
+        let bytes = bytes.min(slot.header.bytes);
+        if bytes > 0 {
             packet.words[0] = self.transport.take_word(slot.port, lane);
+            self.transport
+                .take_tails(slot.port, lane, &mut packet, bytes);
         }
         packet
     }
@@ -485,6 +513,7 @@ impl ServerSlot {
             header,
             status: Status::SUCCESS,
             filled: false,
+            taken: false,
         }
     }
 

@@ -10,11 +10,27 @@ mod line;
 pub use compact::Compact;
 pub use line::{Line, LineOf, Places};
 
-/// Most bytes of a message that travel in a word with their flag.
-pub const WORD_BYTES: usize = 8;
+pub use rpc_types::packet::WORD_BYTES;
 
 /// A word for each lane that a warp can have.
 pub type Words = [u64; MAX_LANES as usize];
+
+/// Room for all lanes' messages of a call.
+#[derive(Clone, Debug)]
+pub struct Room {
+    /// What is in the lanes' words.
+    pub words: Words,
+    /// Messages that are longer than a word, if they came in numbered words.
+    pub packets: [Packet; MAX_LANES as usize],
+}
+
+impl Room {
+    /// Nothing but zeros.
+    pub const EMPTY: Self = Self {
+        words: [0; MAX_LANES as usize],
+        packets: [Packet::ZERO; MAX_LANES as usize],
+    };
+}
 
 /// What the client hands over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,17 +69,23 @@ pub struct Header {
     pub opened: Option<u32>,
     /// The message is in the packets, else in the words.
     pub in_packets: bool,
-    /// It has any bytes.
-    pub any_bytes: bool,
+    /// Bytes of each lane's message, where the layout says so.
+    pub bytes: usize,
     /// The client looks at each lane's word.
     pub by_lane: bool,
 }
 
 impl Header {
-    /// There is a message, in the lanes' words.
+    /// There is a message, in the lanes' words and their tails.
+    #[inline(always)]
+    pub const fn by_number(&self) -> bool {
+        self.bytes > 0 && !self.in_packets
+    }
+
+    /// There is a message, in the lanes' words alone.
     #[inline(always)]
     pub const fn in_words(&self) -> bool {
-        self.any_bytes && !self.in_packets
+        self.by_number() && self.bytes <= WORD_BYTES
     }
 }
 
@@ -72,8 +94,10 @@ impl Header {
 pub struct Reply {
     /// What came in the same word as the flag, if the layout puts it there.
     pub status: Option<Status>,
-    /// The message, unless it is in the packets.
+    /// The message's first bytes, unless it is in the packets.
     pub word: u64,
+    /// Bytes of the message, unless it is in the packets.
+    pub bytes: usize,
     /// The message is in the packets.
     pub in_packets: bool,
 }
@@ -119,11 +143,26 @@ pub trait Transport: Clone {
     /// Client: writes a lane's message, to be read with the request of number `sequence`.
     fn put_word(&self, port: u32, lane: u32, sequence: u32, word: u64);
 
+    /// Client: writes what of a lane's message does not go into its word, as
+    /// [`put_word`](Self::put_word) writes that.
+    fn put_tails(&self, port: u32, lane: u32, sequence: u32, packet: &Packet, bytes: usize);
+
     /// Client: hands the port over.
     fn publish_request(&self, port: u32, request: &Request);
 
     /// Client: looks for the reply to request `sequence`, on `lane` if it looks lane by lane.
     fn poll_reply(&self, port: u32, lane: u32, sequence: u32) -> Option<Reply>;
+
+    /// Client: reads the first `bytes` bytes of what of a lane's `reply` to request `sequence` is not
+    /// in its word; `false` while it is on its way.
+    fn take_reply_tails(
+        &self,
+        port: u32,
+        sequence: u32,
+        reply: &Reply,
+        of_lane: (u32, &mut Packet),
+        bytes: usize,
+    ) -> bool;
 
     /// Client: the status of a reply that has been acquired.
     fn reply_status(&self, port: u32, reply: &Reply) -> Status;
@@ -166,16 +205,16 @@ pub trait Transport: Clone {
     }
 
     /// Server: polls, acquires and reads a request's header, and all lanes' messages if they are in
-    /// words. `None` if there is no request but that of number `answered`, or not all of it.
+    /// numbered words: those that are longer than a word into the packets. `None` if there is no request but that of number `answered`, or not all of it.
     #[inline(always)]
     fn take_request(
         &self,
         places: &Self::Places,
         port: u32,
         answered: u32,
-        words: &mut Words,
+        room: &mut Room,
     ) -> Option<Header> {
-        let _ = (places, words);
+        let _ = (places, room);
         if !self.poll_request(port, answered) {
             return None;
         }
@@ -201,6 +240,21 @@ pub trait Transport: Clone {
 
     /// Server: a lane's message of a request that is in words.
     fn take_word(&self, port: u32, lane: u32) -> u64;
+
+    /// Server: reads what of a lane's message is not in its word, once [`header`](Self::header) or
+    /// [`take_request`](Self::take_request) has seen it.
+    fn take_tails(&self, port: u32, lane: u32, packet: &mut Packet, bytes: usize);
+
+    /// Server: writes what of all lanes' replies does not go into their words, before
+    /// [`put_reply_words`](Self::put_reply_words).
+    fn put_reply_tails(
+        &self,
+        places: &Self::Places,
+        port: u32,
+        header: &Header,
+        bytes: usize,
+        room: &Room,
+    );
 
     /// Server: answers one lane, with a message in its word; all lanes of the mask are to be
     /// answered. Only if the client looks lane by lane.

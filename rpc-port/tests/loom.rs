@@ -9,13 +9,20 @@ use loom::model::Builder;
 use loom::thread;
 use rpc_bitmap::model::Model;
 use rpc_bitmap::{Device, System};
-use rpc_port::transport::LineOf;
+use rpc_port::stream::Prefix;
+use rpc_port::transport::{LineOf, Room};
 use rpc_port::{Client, Compact, HostWarp, Line, Server, Transport};
-use rpc_types::{Geometry, LayoutKind, Opcode, Packet};
+use rpc_types::{Geometry, LayoutKind, Opcode};
 
-/// Bytes of a message that travels in a word where the layout has any, and of one that does not.
+/// Bytes of a message that travels in a word where the layout has any, and of one that has a tail word
+/// too.
 const SHORT: usize = 8;
 const LONG: usize = 16;
+/// A message of `SHORT` bytes that goes as a stream does, in packets whatever the layout.
+const STREAM: usize = 0;
+
+/// Asked with `LONG` bytes.
+const PAIR: Opcode = Opcode::user(1);
 
 /// Both sides of `ports` ports, one lane each, with the cells that a call uses.
 struct Link<T> {
@@ -47,13 +54,19 @@ impl<T: Cells> Link<T> {
         let each = |f: &dyn Fn(u32) -> usize| (0..ports).map(f).collect::<Vec<_>>();
         let mut words = vec![Geometry::STOP, geometry.summary(0)];
         let (mut doubles, mut words16) = (Vec::new(), Vec::new());
-        let mut plain = each(&|port| geometry.packet(port, 0));
-        plain.extend(each(&|port| geometry.packet(port, 0) + 8));
+        let packet = |port| {
+            (0..64)
+                .step_by(8)
+                .map(move |at| geometry.packet(port, 0) + at)
+        };
+        let plain: Vec<_> = (0..ports).flat_map(packet).collect();
         match T::KIND {
             LayoutKind::Line if T::WORDS => {
                 words16.extend(each(&|port| geometry.request(port)));
                 words16.extend(each(&|port| geometry.request_word(port, 0)));
                 words16.extend(each(&|port| geometry.reply_word(port, 0)));
+                words16.extend(each(&|port| geometry.request_tail(port, 0)));
+                words16.extend(each(&|port| geometry.reply_tail(port, 0)));
             }
             LayoutKind::Line => {
                 words.extend(each(&|port| geometry.request(port)));
@@ -66,8 +79,6 @@ impl<T: Cells> Link<T> {
                 words.extend(each(&|port| geometry.statuses() + port as usize * 4));
                 words.extend(each(&|port| geometry.openings() + port as usize * 4));
                 doubles.extend(each(&|port| geometry.masks() + port as usize * 8));
-                // The opcode lies in the packet's last word.
-                plain.extend(each(&|port| geometry.packet(port, 0) + 56));
             }
         }
         let mut private = each(&|port| geometry.state(port));
@@ -94,24 +105,37 @@ impl<T: Cells> Link<T> {
     /// Looks at each port once and adds one to what is asked.
     fn serve(&self) {
         let server = Server::new(self.transport.clone(), self.memory.clone());
+        let mut room = Room::EMPTY;
         for port in 0..self.transport.geometry().ports {
-            if let Some(opened) = server.try_open(port) {
-                let bytes = match opened.opcode() {
-                    Opcode::TEST_INCREMENT => SHORT,
-                    Opcode::TEST_STREAM => LONG,
-                    other => panic!("nobody has asked for {other}"),
-                };
-                let mut port = opened.dynamic();
-                let mut message = Packet::ZERO;
-                port.recv(bytes, |_, packet| message = *packet).unwrap();
-                if bytes == LONG {
-                    assert_eq!(message.words[1], !message.words[0]);
+            let Some(mut port) = server.try_open_alone(port, &mut room) else {
+                continue;
+            };
+            match port.opcode() {
+                Opcode::TEST_INCREMENT => {
+                    let mut value = 0;
+                    port.recv(SHORT, |_, packet| value = packet.words[0])
+                        .unwrap();
+                    port.send(SHORT, |_, packet| packet.words[0] = value + 1)
+                        .unwrap();
                 }
-                port.send(bytes, |_, packet| {
-                    packet.words[0] = message.words[0] + 1;
-                    packet.words[1] = message.words[1];
-                })
-                .unwrap();
+                PAIR => {
+                    let answered = port.answer_packets(LONG, LONG, &mut room, |_, packet| {
+                        assert_eq!(packet.words[1], !packet.words[0]);
+                        packet.words[0] += 1;
+                        true
+                    });
+                    assert!(answered);
+                }
+                Opcode::TEST_STREAM => {
+                    let mut value = [0; 8];
+                    port.recv_n(&mut Prefix::new(&mut value)).unwrap();
+                    let value = u64::from_le_bytes(value);
+                    port.send(LONG, |_, packet| {
+                        packet.words = [value + 1, !value, 0, 0, 0, 0, 0, 0]
+                    })
+                    .unwrap();
+                }
+                other => panic!("nobody has asked for {other}"),
             }
         }
     }
@@ -119,24 +143,29 @@ impl<T: Cells> Link<T> {
     /// One call, without waiting: if the answer is not there it is closed as an asynchronous one.
     fn call(&self, hint: u32, value: u64, bytes: usize) {
         let client = self.client(hint);
-        let opcode = if bytes == LONG {
-            Opcode::TEST_STREAM
-        } else {
-            Opcode::TEST_INCREMENT
+        let opcode = match bytes {
+            LONG => PAIR,
+            STREAM => Opcode::TEST_STREAM,
+            _ => Opcode::TEST_INCREMENT,
         };
         let Some(opened) = client.try_open(opcode) else {
             return;
         };
         let mut port = opened.dynamic();
-        port.send(bytes, |_, packet| {
-            packet.words[0] = value;
-            packet.words[1] = !value;
-        })
-        .unwrap();
+        if bytes == STREAM {
+            let message = value.to_le_bytes();
+            port.send_n(|_| &message).unwrap();
+        } else {
+            port.send(bytes, |_, packet| {
+                packet.words[0] = value;
+                packet.words[1] = !value;
+            })
+            .unwrap();
+        }
         // Without this loom does not find the runs in which the server answers in between.
         thread::yield_now();
         if port.poll_own().unwrap() {
-            port.end_recv(bytes, |_, packet| {
+            port.end_recv(LONG, |_, packet| {
                 assert_eq!(packet.words[0], value + 1);
                 assert!(bytes == SHORT || packet.words[1] == !value);
             });
@@ -183,7 +212,7 @@ fn model<T: Cells + Send + Sync + 'static>(ports: u32, sizes: [&'static [usize];
         }
         link.serve();
         for port in 0..ports {
-            link.call(port, 7, LONG);
+            link.call(port, 7, STREAM);
             link.serve();
         }
         assert!(
@@ -208,10 +237,15 @@ fn line_one_port_long() {
     model::<Line<Model<System>>>(1, [&[LONG], &[LONG]]);
 }
 
+#[test]
+fn line_one_port_packets() {
+    model::<Line<Model<System>>>(1, [&[STREAM], &[STREAM]]);
+}
+
 /// A short call between long ones hands on what the first of them released.
 #[test]
 fn line_one_port_mixed() {
-    model::<Line<Model<System>>>(1, [&[LONG, SHORT], &[LONG]]);
+    model::<Line<Model<System>>>(1, [&[STREAM, SHORT], &[STREAM]]);
 }
 
 #[test]
@@ -233,7 +267,7 @@ fn compact_one_port() {
 /// answered, or not looked at.
 #[test]
 fn line_call_after_call() {
-    model::<Line<Model<System>>>(1, [&[SHORT, LONG], &[SHORT]]);
+    model::<Line<Model<System>>>(1, [&[LONG, STREAM], &[SHORT]]);
 }
 
 /// A conversation of two sends: the server takes the packet again in the middle of a call, where it

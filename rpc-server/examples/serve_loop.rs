@@ -1,8 +1,9 @@
 //! What serving costs a poller, without threads: for counting instructions, and for timing where
 //! nothing else is in the way.
 //!
-//! `cargo run --release -p rpc-server --example serve_loop -- PORTS BUSY LANES ROUNDS` has PORTS
-//! ports, of which the first BUSY have a call of LANES lanes in each of ROUNDS passes. Under
+//! `cargo run --release -p rpc-server --example serve_loop -- PORTS BUSY LANES ROUNDS [BYTES]` has
+//! PORTS ports, of which the first BUSY have a call of LANES lanes, BYTES (8) bytes each way, in each of
+//! ROUNDS passes. Under
 //! `valgrind --tool=callgrind --toggle-collect=serve_pass` the instructions of the passes alone are
 //! counted.
 
@@ -14,7 +15,8 @@ use rpc_port::procedure::Increment;
 use rpc_port::transport::{Line, Request, Transport};
 use rpc_server::single::Single;
 use rpc_server::{Options, Table};
-use rpc_types::{Geometry, LayoutKind};
+use rpc_types::packet::PACKET_SIZE;
+use rpc_types::{Geometry, LayoutKind, Opcode, Packet};
 
 /// What is measured.
 #[unsafe(no_mangle)]
@@ -22,6 +24,9 @@ use rpc_types::{Geometry, LayoutKind};
 extern "C" fn serve_pass(server: &mut Server) -> bool {
     server.pass()
 }
+
+/// What is called for more than 8 bytes.
+const PACKETS: Opcode = Opcode::user(0);
 
 type Shared = Line<Heap<rpc_bitmap::System>>;
 type Server = Single<Shared>;
@@ -31,31 +36,46 @@ fn main() {
         .skip(1)
         .flat_map(|word| word.parse())
         .collect();
-    let [ports, busy, lanes, rounds] = numbers[..] else {
-        eprintln!("usage: serve_loop PORTS BUSY LANES ROUNDS");
+    let (&[ports, busy, lanes, rounds], rest) =
+        numbers.split_first_chunk().unwrap_or((&[0; 4], &[]));
+    let bytes = rest.first().map_or(8, |&bytes| bytes as usize);
+    if rounds == 0 || bytes > PACKET_SIZE {
+        eprintln!("usage: serve_loop PORTS BUSY LANES ROUNDS [BYTES]");
         std::process::exit(2);
-    };
+    }
     let geometry = Geometry::new(LayoutKind::Line, ports, lanes.max(1));
     let geometry = geometry.expect("ports and lanes that a layout has room for");
     let transport = Shared::new(Heap::new(geometry.shared_size()), geometry);
     let mut table = Table::new();
     table.procedure::<Increment>(|_, n| Ok(n + 1));
+    table.packets(PACKETS, "packets", |_, packet| {
+        packet.words[0] += 1;
+        Ok(())
+    });
+    let opcode = if bytes > 8 {
+        PACKETS
+    } else {
+        Increment::OPCODE
+    };
     let mut server = Server::new(transport.clone(), table, Options::default());
     let mask = u64::MAX >> (64 - lanes.max(1));
     let mut spent = Duration::ZERO;
     for sequence in 1..=rounds {
         for port in 0..busy {
             for lane in 0..lanes {
-                transport.put_word(port, lane, sequence, u64::from(port + lane + sequence));
+                let word = u64::from(port + lane + sequence);
+                transport.put_word(port, lane, sequence, word);
+                let message = Packet { words: [word; 8] };
+                transport.put_tails(port, lane, sequence, &message, bytes);
             }
             transport.publish_request(
                 port,
                 &Request {
                     sequence,
-                    opcode: Increment::OPCODE,
+                    opcode,
                     mask,
                     opening: true,
-                    bytes: 8,
+                    bytes,
                     in_packets: false,
                     by_lane: true,
                     ordered: false,

@@ -13,6 +13,7 @@
 //! | [`output`] | [`Output`]: where the device's text goes |
 //! | [`memory`] | [`DeviceMemory`], [`Staging`]: the device's memory while a kernel runs |
 //! | [`counters`] | [`Counters`]: exact numbers per opcode |
+//! | [`probe`] | [`Probe`]: what is to be seen of a service while it works |
 //! | [`observe`] | [`Observe`]: what a monitor is told |
 //!
 //! Inside: `poller` scans ports, opens calls and resumes conversations; `exchange` joins a
@@ -29,6 +30,7 @@ pub mod messages;
 pub mod observe;
 pub mod options;
 pub mod output;
+pub mod probe;
 pub mod service;
 pub mod table;
 
@@ -49,5 +51,7 @@ pub use messages::{Messages, PerLane, Piece};
 pub use observe::{CallInfo, Observe, Outcome};
 pub use options::{Options, Poll, Report};
 pub use output::{Captured, Output, Standard, Stream};
-pub use service::{Drained, ExchangeState, OpenExchange, Service};
+pub use probe::{ExchangeState, OpenExchange, PollerState, PollerView, Probe};
+pub use rpc_port::server::GROUP;
+pub use service::{Drained, Service};
 pub use table::Table;

@@ -44,6 +44,19 @@ pub trait Observe: Send + Sync + 'static {
         let _ = (call, outcome);
     }
 
+    /// A poller is about to look over its ports.
+    #[inline(always)]
+    fn scan_begun(&self, poller: usize) {
+        let _ = poller;
+    }
+
+    /// A poller goes to sleep until another one finds something for it: what passes until it looks
+    /// again is no gap between two looks.
+    #[inline(always)]
+    fn parked(&self, poller: usize) {
+        let _ = poller;
+    }
+
     /// A poller has looked over its ports once; `busy` if it found something to do.
     #[inline(always)]
     fn scanned(&self, poller: usize, busy: bool) {
@@ -54,12 +67,23 @@ pub trait Observe: Send + Sync + 'static {
 impl Observe for () {}
 
 impl<O: Observe + ?Sized> Observe for std::sync::Arc<O> {
+    #[inline(always)]
     fn call_begun(&self, call: &CallInfo) {
         O::call_begun(self, call);
     }
 
+    #[inline(always)]
     fn call_ended(&self, call: &CallInfo, outcome: &Outcome) {
         O::call_ended(self, call, outcome);
+    }
+
+    #[inline(always)]
+    fn scan_begun(&self, poller: usize) {
+        O::scan_begun(self, poller);
+    }
+
+    fn parked(&self, poller: usize) {
+        O::parked(self, poller);
     }
 
     fn scanned(&self, poller: usize, busy: bool) {

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use crate::poller::groups;
+
 /// What a poller does when no port has a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Poll {
@@ -70,13 +72,24 @@ pub struct Options {
     pub report: Report,
 }
 
+/// Most poller threads.
+const MAX_POLLERS: usize = 64;
+
+impl Options {
+    /// How many threads poll `ports` ports.
+    pub fn pollers_for(&self, ports: u32) -> usize {
+        self.pollers
+            .clamp(1, MAX_POLLERS)
+            .min(groups(ports) as usize)
+    }
+}
+
 impl Default for Options {
-    /// A quarter of the cores, at most 8: more are in each other's way sooner than they help. Adaptive;
-    /// 64 MiB a message, 1 GiB in all; counted; nothing by reference; standard error.
+    /// Half of the cores, at most 8. Adaptive; 64 MiB a message, 1 GiB in all; counted; nothing by reference; standard error.
     fn default() -> Self {
         let cores = available_parallelism().map_or(1, usize::from);
         Self {
-            pollers: (cores / 4).clamp(1, 8),
+            pollers: (cores / 2).clamp(1, 8),
             poll: Poll::Adaptive,
             max_message: 64 << 20,
             max_in_flight: 1 << 30,

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use rpc_bitmap::{Device, Heap};
 use rpc_port::server::GROUP;
-use rpc_port::transport::Words;
+use rpc_port::transport::Room;
 use rpc_port::{Server, Transport};
 
 use crate::handler::End;
@@ -26,7 +26,6 @@ mod serve;
 mod watch;
 
 use idle::Idle;
-use rpc_types::packet::MAX_LANES;
 use serve::Active;
 use watch::News;
 
@@ -62,7 +61,7 @@ pub(crate) struct Poller<T: Transport, O> {
     passes: u32,
     sweep: u32,
     /// Room for the messages of a call, here so that no call has to clear it.
-    words: Words,
+    room: Box<Room>,
     news: News,
 }
 
@@ -94,7 +93,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
             seen: 0,
             passes: 0,
             sweep: 0,
-            words: [0; MAX_LANES as usize],
+            room: Box::new(Room::EMPTY),
             news: News::new(words),
         }
     }
@@ -129,6 +128,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
     fn serve_until_end(&mut self) {
         let mut idle = Idle::new(self.shared.options.poll);
         while self.shared.phase() == RUNNING {
+            self.observe.scan_begun(self.index as usize);
             let busy = if idle.is_slow() {
                 let (news, busy) = self.slow_pass(self.watches());
                 // Whom the news is for may be parked, and others may follow.

@@ -3,7 +3,7 @@
 use rpc_bitmap::{Device, Memory};
 use rpc_port::server::ServerSlot;
 use rpc_port::stream::{AllLengths, Cursor};
-use rpc_port::transport::Words;
+use rpc_port::transport::{Room, Words};
 use rpc_port::{DynamicPort, Error, Process, Server, Sink, Transport};
 use rpc_types::{Packet, Status};
 
@@ -91,7 +91,7 @@ pub(crate) trait Answer {
         &mut self,
         received: usize,
         sent: usize,
-        words: &mut Words,
+        room: &mut Room,
         f: &mut dyn FnMut(u32, &mut Packet) -> bool,
     ) -> bool;
 }
@@ -109,10 +109,10 @@ impl<T: Transport, L: Memory<Scope = Device>> Answer for DynamicPort<&Server<T, 
         &mut self,
         received: usize,
         sent: usize,
-        words: &mut Words,
+        room: &mut Room,
         f: &mut dyn FnMut(u32, &mut Packet) -> bool,
     ) -> bool {
-        Self::answer_packets(self, received, sent, words, f)
+        Self::answer_packets(self, received, sent, room, f)
     }
 }
 

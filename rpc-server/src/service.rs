@@ -2,27 +2,23 @@
 
 use std::fmt;
 use std::io;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rpc_bitmap::{Device, Heap};
 use rpc_port::{Server, Transport};
-use rpc_types::Opcode;
 
-use crate::counters::{self, Counters};
+use crate::counters::Counters;
 use crate::handler::End;
 use crate::memory::DeviceMemory;
 use crate::observe::Observe;
 use crate::options::Options;
-use crate::poller::{self, Poller};
-use crate::port::lanes;
-use crate::shared::{DRAINING, PortState, STOPPING, Shared};
+use crate::poller::Poller;
+use crate::probe::{OpenExchange, Probe, View};
+use crate::shared::{DRAINING, STOPPING, Shared};
 use crate::table::Table;
 
-/// Most poller threads.
-const MAX_POLLERS: usize = 64;
 /// How long an end waits for threads that are inside a handler.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -36,69 +32,6 @@ pub struct Service {
     device: Arc<dyn View>,
     threads: Vec<JoinHandle<()>>,
     halted: bool,
-}
-
-/// A transport's mailboxes, whatever its layout.
-trait View: Send + Sync {
-    fn request(&self, port: u32) -> Option<(Opcode, u64)>;
-    fn stop(&self);
-    fn ports(&self) -> u32;
-}
-
-impl<T: Transport + Send + Sync> View for Server<T, Heap<Device>> {
-    fn request(&self, port: u32) -> Option<(Opcode, u64)> {
-        Self::request(self, port)
-    }
-
-    fn stop(&self) {
-        self.transport().stop();
-    }
-
-    fn ports(&self) -> u32 {
-        self.transport().geometry().total_ports()
-    }
-}
-
-/// What is known of an exchange that has not ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExchangeState {
-    /// The request was posted and nobody has taken it.
-    Waiting,
-    /// Its handler works, or waits for something on the host.
-    InHandler,
-    /// The host waits for the device's next step.
-    MidExchange,
-}
-
-/// An exchange that has not ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpenExchange {
-    /// The port.
-    pub port: u32,
-    /// What was asked for.
-    pub opcode: Opcode,
-    /// Its name, if it has one.
-    pub name: Option<&'static str>,
-    /// How far it is.
-    pub state: ExchangeState,
-    /// The lanes that take part, a bit each.
-    pub mask: u64,
-}
-
-impl fmt::Display for OpenExchange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match self.state {
-            ExchangeState::Waiting => "waits to be served",
-            ExchangeState::InHandler => "is in its handler",
-            ExchangeState::MidExchange => "waits for the device's next step",
-        };
-        write!(f, "port {} (", self.port)?;
-        match self.name {
-            Some(name) => f.write_str(name)?,
-            None => write!(f, "opcode {:?}", self.opcode)?,
-        }
-        write!(f, ", lanes {:#x}) {state}", self.mask)
-    }
 }
 
 /// How a drain went.
@@ -125,10 +58,7 @@ impl Service {
         observe: O,
     ) -> io::Result<Self> {
         let ports = transport.geometry().total_ports();
-        let pollers = options
-            .pollers
-            .clamp(1, MAX_POLLERS)
-            .min(poller::groups(ports) as usize);
+        let pollers = options.pollers_for(ports);
         let locks = Heap::<Device>::new(Server::<T, Heap<Device>>::memory_size(&transport));
         let server = Server::new(transport, locks);
         let shared = Shared::new(table.freeze(), memory, options, ports, pollers);
@@ -171,54 +101,24 @@ impl Service {
         self.shared.ending.wait(limit)
     }
 
+    /// What other threads may see of it.
+    pub fn probe(&self) -> Probe {
+        Probe {
+            shared: Arc::clone(&self.shared),
+            device: Arc::clone(&self.device),
+        }
+    }
+
     /// The exchanges that have not ended, by port.
     pub fn open_exchanges(&self) -> Vec<OpenExchange> {
-        let running: Vec<_> = self
-            .shared
-            .controls
-            .iter()
-            .filter_map(|c| c.current())
-            .collect();
-        (0..self.device.ports())
-            .filter_map(|port| {
-                let (state, opcode, mask) = match self.shared.port(port) {
-                    (PortState::InHandler, opcode, mask) => {
-                        (ExchangeState::InHandler, opcode, mask)
-                    }
-                    (PortState::MidExchange, opcode, mask) => {
-                        (ExchangeState::MidExchange, opcode, mask)
-                    }
-                    (PortState::Free, ..) => {
-                        let current = running.iter().find(|(own, ..)| *own == port);
-                        if let Some(&(_, opcode, mask)) = current {
-                            (ExchangeState::InHandler, opcode, mask)
-                        } else {
-                            let (opcode, mask) = self.device.request(port)?;
-                            (ExchangeState::Waiting, opcode, mask)
-                        }
-                    }
-                };
-                let name = self.shared.table.name(opcode);
-                Some(OpenExchange {
-                    port,
-                    opcode,
-                    name,
-                    state,
-                    mask,
-                })
-            })
-            .collect()
+        let mut open = Vec::new();
+        self.probe().open_exchanges(|exchange| open.push(exchange));
+        open
     }
 
     /// The numbers so far.
     pub fn counters(&self) -> Counters {
-        let controls = &self.shared.controls;
-        let mut counters = counters::sum(&self.shared.table, controls.iter().map(|c| &c.counters));
-        counters.scans = controls
-            .iter()
-            .map(|control| control.scans.load(Relaxed))
-            .sum();
-        counters
+        self.probe().counters()
     }
 
     /// Serves the requests that are complete, gives up the exchanges whose client does not go on,
@@ -310,12 +210,5 @@ impl fmt::Debug for Service {
             .field("ports", &self.device.ports())
             .field("pollers", &self.shared.controls.len())
             .finish_non_exhaustive()
-    }
-}
-
-impl OpenExchange {
-    /// The lanes that take part, lowest first.
-    pub fn lanes(&self) -> impl Iterator<Item = u32> + use<> {
-        lanes(self.mask)
     }
 }

@@ -72,10 +72,13 @@ pub(crate) enum PortState {
     MidExchange = 2,
 }
 
+const STATE: u32 = 32;
+const STEPS: u32 = 34;
+
 /// Written by the port's poller alone.
 #[derive(Default)]
 struct PortWord {
-    /// The state in the high half, the opcode in the low one.
+    /// The opcode in the low half, above it the state and how often that was set.
     word: AtomicU64,
     mask: AtomicU64,
 }
@@ -233,15 +236,20 @@ impl Shared {
     pub(crate) fn set_port(&self, port: u32, state: PortState, opcode: Opcode, mask: u64) {
         let place = &self.ports[port as usize];
         place.mask.store(mask, Relaxed);
-        place
-            .word
-            .store((state as u64) << 32 | u64::from(opcode.0), Relaxed);
+        let steps = (place.word.load(Relaxed) >> STEPS).wrapping_add(1);
+        let word = steps << STEPS | (state as u64) << STATE | u64::from(opcode.0);
+        place.word.store(word, Relaxed);
+    }
+
+    /// How often the state of `port` was set.
+    pub(crate) fn steps(&self, port: u32) -> u32 {
+        (self.ports[port as usize].word.load(Relaxed) >> STEPS) as u32
     }
 
     pub(crate) fn port(&self, port: u32) -> (PortState, Opcode, u64) {
         let place = &self.ports[port as usize];
         let word = place.word.load(Relaxed);
-        let state = match word >> 32 {
+        let state = match word >> STATE & 3 {
             0 => PortState::Free,
             1 => PortState::InHandler,
             _ => PortState::MidExchange,

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use rpc_port::Procedure;
-use rpc_port::transport::{WORD_BYTES, Words};
+use rpc_port::transport::{Room, WORD_BYTES};
 use rpc_types::packet::PACKET_SIZE;
 use rpc_types::{Opcode, Packet, Status};
 
@@ -15,8 +15,7 @@ use crate::port::{Answer, lanes};
 
 pub(crate) type Talk = Pin<Box<dyn Future<Output = Result<Flow, Failure>> + Send>>;
 /// The words are those of the lanes, if the port has them, and room to work in.
-type ProcedureFn =
-    dyn Fn(Call<'_>, &mut dyn Answer, &mut Words) -> Result<(), Status> + Send + Sync;
+type ProcedureFn = dyn Fn(Call<'_>, &mut dyn Answer, &mut Room) -> Result<(), Status> + Send + Sync;
 type ConversationFn = dyn Fn(Conversation) -> Talk + Send + Sync;
 
 pub(crate) enum Kind {
@@ -58,24 +57,24 @@ impl Table {
         f: impl Fn(&Call<'_>, C::Request) -> Result<C::Reply, Status> + Send + Sync + 'static,
     ) {
         let [received, sent] = [size_of::<C::Request>(), size_of::<C::Reply>()];
-        let run = move |mut call: Call<'_>, port: &mut dyn Answer, words: &mut Words| {
+        let run = move |mut call: Call<'_>, port: &mut dyn Answer, room: &mut Room| {
             let short = received <= WORD_BYTES && sent <= WORD_BYTES;
             if short && (received == 0 || port.has_words()) {
                 // What most calls are: without a packet, or a step through the port for each lane.
                 for lane in lanes(call.mask) {
                     call.lane = lane;
-                    let word = &mut words[lane as usize];
+                    let word = &mut room.words[lane as usize];
                     let request = &bytemuck::bytes_of(word)[..received];
                     let reply = f(&call, bytemuck::pod_read_unaligned(request))?;
                     *word = 0;
                     bytemuck::bytes_of_mut(word)[..sent]
                         .copy_from_slice(bytemuck::bytes_of(&reply));
                 }
-                port.answer_words(sent, words);
+                port.answer_words(sent, &room.words);
                 return Ok(());
             }
             let mut result = Ok(());
-            port.answer_packets(received, sent, words, &mut |lane, packet| {
+            port.answer_packets(received, sent, room, &mut |lane, packet| {
                 call.lane = lane;
                 match f(&call, packet.get()) {
                     Ok(reply) => {
@@ -110,9 +109,9 @@ impl Table {
         name: &'static str,
         f: impl Fn(&Call<'_>, &mut Packet) -> Result<(), Status> + Send + Sync + 'static,
     ) {
-        let run = move |mut call: Call<'_>, port: &mut dyn Answer, words: &mut Words| {
+        let run = move |mut call: Call<'_>, port: &mut dyn Answer, room: &mut Room| {
             let mut result = Ok(());
-            port.answer_packets(PACKET_SIZE, PACKET_SIZE, words, &mut |lane, packet| {
+            port.answer_packets(PACKET_SIZE, PACKET_SIZE, room, &mut |lane, packet| {
                 call.lane = lane;
                 result = f(&call, packet);
                 result.is_ok()

@@ -290,7 +290,7 @@ fn observed<T: Layout>() {
     let _ = rig.service.drain(common::SECOND);
     let sum = |n: usize| sums.0[n].load(Relaxed);
     assert_eq!((sum(0), sum(1), sum(2)), (3, 8 + 100 + 8, 1));
-    assert!(sum(3) >= 3);
+    assert!(sum(3) >= 1);
 }
 
 /// A handler that waits in the pool holds up nobody, whoever polls its port.

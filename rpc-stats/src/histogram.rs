@@ -6,7 +6,7 @@ const SUB_BUCKETS: u32 = 16;
 const FIRST: u32 = 6;
 /// The last one ends at 2^36 ns, 68.7 s.
 const LAST: u32 = 36;
-const BUCKETS: usize = ((LAST - FIRST) * SUB_BUCKETS) as usize;
+pub(crate) const BUCKETS: usize = ((LAST - FIRST) * SUB_BUCKETS) as usize;
 
 /// Times in nanoseconds, in buckets of a sixteenth of an octave from 64 ns to 68.7 s; what lies
 /// outside is counted apart.
@@ -65,7 +65,9 @@ impl Histogram {
 
     /// All that was counted.
     pub fn count(&self) -> u64 {
-        self.below + self.above + self.buckets.iter().sum::<u64>()
+        // What comes from a file may hold anything.
+        let all = self.buckets.iter().chain([&self.below, &self.above]);
+        all.fold(0, |sum: u64, count| sum.saturating_add(*count))
     }
 
     /// Times below 64 ns.
@@ -100,12 +102,38 @@ impl Histogram {
             return Some(self.max.min(1 << FIRST));
         }
         for bucket in self.buckets() {
-            seen += bucket.count;
+            seen = seen.saturating_add(bucket.count);
             if seen >= rank {
                 return Some(self.max.min(bucket.high_ns));
             }
         }
         Some(self.max)
+    }
+
+    /// The indices and counts of the buckets that are not empty, for the file.
+    pub(crate) fn filled(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let numbered = self.buckets.iter().copied().enumerate();
+        numbered.filter(|&(_, count)| count > 0)
+    }
+
+    /// A histogram as the file has it; `None` if there is no such bucket.
+    pub(crate) fn from_parts(
+        (below, above, max): (u64, u64, u64),
+        filled: &[(usize, u64)],
+    ) -> Option<Self> {
+        let mut buckets = Vec::new();
+        if !filled.is_empty() {
+            buckets = vec![0; BUCKETS];
+        }
+        for &(index, count) in filled {
+            *buckets.get_mut(index)? = count;
+        }
+        Some(Self {
+            buckets,
+            below,
+            above,
+            max,
+        })
     }
 
     /// The buckets that are not empty, shortest times first.

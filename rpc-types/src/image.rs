@@ -7,7 +7,7 @@ pub const CLIENT_SYMBOL: &str = "__gpurpc_client";
 /// First bytes of the descriptor.
 pub const MAGIC: [u8; 8] = *b"gpurpc\0\0";
 /// The version of the image ABI that this crate describes.
-pub const ABI_VERSION: u32 = 2;
+pub const ABI_VERSION: u32 = 3;
 
 /// Kernel names: first (1x1), on the user's grid, last (1x1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,13 +6,15 @@
 //! of the shared region starts on a page of its own, so that no page is written by both sides'
 //! mailboxes.
 
+use crate::packet::TAILS;
+
 /// A page: the alignment of the arrays in the shared region.
 pub const PAGE: usize = 4096;
 /// Bytes of a word in [`LayoutKind::Line`] that is read and written in one access: its flag comes
 /// with what it carries.
 pub const WORD: usize = 16;
-/// Request blocks of [`LayoutKind::Line`] start on a line of this size, which holds the header and
-/// the first lanes.
+/// Request blocks of [`LayoutKind::Line`] start on a line of this size. A server reads it all the
+/// while, so a client writes it once for each request: there is the header, and lanes have others.
 pub const LINE: usize = 64;
 /// Reply blocks of different ports are at least so far apart: closer, replies of different ports
 /// share what the GPU fetches in one read, and each waits for the other's.
@@ -68,16 +70,19 @@ impl LayoutKind {
 /// `u64`}. Then the opcode's word, then a word for each lane: {sequence `u32`, 0 `u32`, message
 /// `u64`}, which is there only if the header says that the message is in words.
 pub mod request {
-    use super::WORD;
+    use super::{LINE, WORD};
 
     /// The whole opcode, `u32`, for one that has no 16-bit form.
     pub const OPCODE: usize = WORD;
-    /// The word of lane 0.
-    pub const LANES: usize = 2 * WORD;
+    /// The word of lane 0. Not on the header's line: a server that looks at that while it is written
+    /// to in several stores takes it away from the device between them, for which all of the device's
+    /// later stores wait. With 8 servers at 132 ports that made calls six times as long.
+    pub const LANES: usize = LINE;
 
     /// This message begins a conversation.
     pub const OPENING: u32 = 1 << 8;
-    /// The message is in the packets, else in the lanes' words; one without bytes is nowhere.
+    /// The message is in the packets. Else it is in the lanes' words and, from the ninth byte on, in
+    /// their tail words; one without bytes is nowhere.
     pub const IN_PACKETS: u32 = 1 << 9;
     /// Each lane looks at its own reply word, and reads it in one access. Without this flag only the
     /// lowest lane looks, at the first 8 bytes of its word, and the reply's message is in packets.
@@ -107,10 +112,34 @@ pub mod request {
     }
 }
 
+/// The words of a [`LayoutKind::Line`] tail block, [`TAILS`](crate::packet::TAILS) for each lane:
+/// {sequence `u32`, 12 bytes of the message}. Requests and replies have blocks of their own, so that
+/// each word has one writer.
+pub mod tail {
+    /// The word of 16 bytes with a number and 12 bytes.
+    #[must_use]
+    #[inline(always)]
+    pub const fn pack(sequence: u32, [a, b, c]: [u32; 3]) -> [u64; 2] {
+        [
+            sequence as u64 | (a as u64) << 32,
+            b as u64 | (c as u64) << 32,
+        ]
+    }
+
+    /// The number and the 12 bytes of a word.
+    #[must_use]
+    #[inline(always)]
+    pub const fn unpack([low, high]: [u64; 2]) -> (u32, [u32; 3]) {
+        let bytes = [(low >> 32) as u32, high as u32, (high >> 32) as u32];
+        (low as u32, bytes)
+    }
+}
+
 /// The words of a [`LayoutKind::Line`] reply block, one for each lane: {sequence `u32`,
 /// [`meta`](reply::meta) `u32`, message `u64`}. The sequence number is that of the request.
 pub mod reply {
-    /// The message is in the packets, else in the word.
+    /// The message is in the packets. Else it is in the word and, from the ninth byte on, in the lane's
+    /// tail words.
     pub const IN_PACKETS: u32 = 1 << 31;
     /// The largest status that a word has room for.
     pub const MAX_STATUS: u32 = (1 << 24) - 1;
@@ -120,6 +149,13 @@ pub mod reply {
     #[inline(always)]
     pub const fn meta(status: u32, flags: u32, bytes: usize) -> u32 {
         flags | (bytes as u32) << 24 | status
+    }
+
+    /// The bytes of the message in a reply word's second `u32`.
+    #[must_use]
+    #[inline(always)]
+    pub const fn bytes(meta: u32) -> usize {
+        (meta >> 24 & 0x7F) as usize
     }
 
     /// The status in a reply word's second `u32`.
@@ -297,6 +333,43 @@ impl Geometry {
         self.packet(port, 0) + (unit * self.lanes as usize + index as usize) * WORD
     }
 
+    /// [`LayoutKind::Line`]: the tail blocks of all requests, then those of all replies.
+    #[inline(always)]
+    pub const fn request_tails(&self) -> usize {
+        pages(self.packet(self.total_ports(), 0))
+    }
+
+    /// [`LayoutKind::Line`]: bytes between two ports' tail blocks.
+    #[inline(always)]
+    pub const fn tail_stride(&self) -> usize {
+        TAILS * self.tail_row()
+    }
+
+    /// [`LayoutKind::Line`]: bytes between two tail words of a lane: what the lanes of a warp access
+    /// together is contiguous.
+    #[inline(always)]
+    pub const fn tail_row(&self) -> usize {
+        self.lanes as usize * WORD
+    }
+
+    /// [`LayoutKind::Line`]: the tail blocks of all replies.
+    #[inline(always)]
+    pub const fn reply_tails(&self) -> usize {
+        self.request_tails() + pages(self.total() * self.tail_stride())
+    }
+
+    /// [`LayoutKind::Line`]: where the first request tail word of `lane` of `port` lies.
+    #[inline(always)]
+    pub const fn request_tail(&self, port: u32, lane: u32) -> usize {
+        self.request_tails() + port as usize * self.tail_stride() + lane as usize * WORD
+    }
+
+    /// [`LayoutKind::Line`]: where the first reply tail word of `lane` of `port` lies.
+    #[inline(always)]
+    pub const fn reply_tail(&self, port: u32, lane: u32) -> usize {
+        self.reply_tails() + port as usize * self.tail_stride() + lane as usize * WORD
+    }
+
     /// [`LayoutKind::Compact`]: where the packet of `lane` of `port` lies.
     #[inline(always)]
     pub const fn packet(&self, port: u32, lane: u32) -> usize {
@@ -308,7 +381,10 @@ impl Geometry {
     /// [`SUMMARY_STRIDE`] apart: a server that sleeps looks at these.
     #[inline(always)]
     pub const fn summaries(&self) -> usize {
-        pages(self.packet(self.total_ports(), 0))
+        match self.layout {
+            LayoutKind::Line => self.reply_tails() + pages(self.total() * self.tail_stride()),
+            LayoutKind::Compact => pages(self.packet(self.total_ports(), 0)),
+        }
     }
 
     /// Where the summary word of `port` lies.
@@ -390,6 +466,8 @@ mod tests {
                 (g.requests(), total * g.request_stride()),
                 (g.replies(), total * g.reply_stride()),
                 packets,
+                (g.request_tails(), total * g.lanes as usize * 80),
+                (g.reply_tails(), total * g.lanes as usize * 80),
             ]),
             LayoutKind::Compact => Vec::from([
                 (g.requests(), bits),
@@ -447,6 +525,11 @@ mod tests {
                 assert!(g.reply_word(port + 1, 0) - g.reply_word(port, 0) >= REPLY_STRIDE);
                 assert_eq!(g.request_word(port, lanes - 1) % WORD, 0);
                 assert_eq!(g.reply_word(port, lanes - 1) % WORD, 0);
+                for tail in [Geometry::request_tail, Geometry::reply_tail] {
+                    assert_eq!(tail(&g, port, lanes - 1) % WORD, 0);
+                    let end = tail(&g, port, lanes - 1) + 4 * g.tail_row() + WORD;
+                    assert_eq!(end, tail(&g, port + 1, 0));
+                }
             }
         }
         assert_eq!(
@@ -466,6 +549,11 @@ mod tests {
         let meta = reply::meta(reply::MAX_STATUS, reply::IN_PACKETS, 64);
         assert_eq!(reply::status(meta), reply::MAX_STATUS);
         assert_ne!(meta & reply::IN_PACKETS, 0);
+        assert_eq!(reply::bytes(meta), 64);
+        assert_eq!(
+            tail::unpack(tail::pack(7, [1, 2, u32::MAX])),
+            (7, [1, 2, u32::MAX])
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use rpc_types::layout::next_sequence;
 use rpc_types::packet::PACKET_WORDS;
 use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
 
-use super::{Header, Reply, Request, Transport};
+use super::{Header, Reply, Request, Room, Transport};
 
 /// The layout `Compact`. A mailbox bit is flipped by an atomic addition on a word that other
 /// threads of the same side flip other bits of; each word has one writing side.
@@ -90,6 +90,14 @@ impl<M: Memory<Scope = System>> Transport for Compact<M> {
     fn put_word(&self, _: u32, _: u32, _: u32, _: u64) {}
 
     #[inline(always)]
+    fn put_tails(&self, _: u32, _: u32, _: u32, _: &Packet, _: usize) {}
+
+    #[inline(always)]
+    fn take_reply_tails(&self, _: u32, _: u32, _: &Reply, _: (u32, &mut Packet), _: usize) -> bool {
+        true
+    }
+
+    #[inline(always)]
     fn publish_request(&self, port: u32, request: &Request) {
         if request.opening {
             self.shared.store64(self.mask(port), request.mask);
@@ -106,6 +114,7 @@ impl<M: Memory<Scope = System>> Transport for Compact<M> {
         (self.replies.read(port) == (sequence & 1 != 0)).then_some(Reply {
             status: None,
             word: 0,
+            bytes: 0,
             in_packets: true,
         })
     }
@@ -142,7 +151,7 @@ impl<M: Memory<Scope = System>> Transport for Compact<M> {
             sequence: next_sequence(answered),
             opened: Some(self.shared.load32(self.opening(port))),
             in_packets: true,
-            any_bytes: true,
+            bytes: LayoutKind::Compact.payload(),
             by_lane: false,
         })
     }
@@ -151,6 +160,12 @@ impl<M: Memory<Scope = System>> Transport for Compact<M> {
     fn take_word(&self, _: u32, _: u32) -> u64 {
         0
     }
+
+    #[inline(always)]
+    fn take_tails(&self, _: u32, _: u32, _: &mut Packet, _: usize) {}
+
+    #[inline(always)]
+    fn put_reply_tails(&self, (): &(), _: u32, _: &Header, _: usize, _: &Room) {}
 
     #[inline(always)]
     fn put_reply_word(&self, _: u32, _: u32, _: u32, _: usize, _: u64) {}

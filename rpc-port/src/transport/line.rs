@@ -1,10 +1,11 @@
 //! Words of 16 bytes that carry their flag with them; packets for what is longer.
 
 use rpc_bitmap::{Memory, System, words_here};
-use rpc_types::layout::{LINE, WORD, reply, request};
+use rpc_types::layout::{LINE, WORD, reply, request, tail};
+use rpc_types::packet::{PACKET_SIZE, TAILS, tails};
 use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
 
-use super::{Header, Reply, Request, Transport, Words, lanes};
+use super::{Header, Reply, Request, Room, Transport, WORD_BYTES, Words, lanes};
 
 /// The layout `Line`. Shared words are only loaded and stored, so it works where the link has no
 /// atomic read-modify-writes.
@@ -32,6 +33,10 @@ pub struct Places {
     request_stride: usize,
     replies: usize,
     reply_stride: usize,
+    request_tails: usize,
+    reply_tails: usize,
+    tail_stride: usize,
+    tail_row: usize,
     /// All lanes that there are.
     lanes: u64,
 }
@@ -45,6 +50,16 @@ impl Places {
     #[inline(always)]
     const fn reply(&self, port: u32) -> usize {
         self.replies + port as usize * self.reply_stride
+    }
+
+    #[inline(always)]
+    const fn request_tail(&self, port: u32) -> usize {
+        self.request_tails + port as usize * self.tail_stride
+    }
+
+    #[inline(always)]
+    const fn reply_tail(&self, port: u32) -> usize {
+        self.reply_tails + port as usize * self.tail_stride
     }
 }
 
@@ -62,6 +77,10 @@ fn clear_requests<M: Memory>(shared: M, geometry: Geometry, port: u32) {
     // Not known to the compiler, which would unroll this, and images are compiled when they start.
     for lane in 0..core::hint::black_box(geometry.lanes) {
         shared.store128(geometry.request_word(port, lane), [0; 2]);
+        for tail in 0..TAILS {
+            let place = geometry.request_tail(port, lane) + tail * geometry.tail_row();
+            shared.store128(place, [0; 2]);
+        }
     }
     // Release: a lane that writes its word after it has met this one in `Warp::sync` writes it
     // after this.
@@ -80,13 +99,73 @@ impl<M: Memory<Scope = System>, const WORDS: bool> LineOf<M, WORDS> {
         }
     }
 
-    /// Whether each lane's word has come.
+    /// Whether each lane's word has come, and its tail words.
     #[inline(always)]
-    fn lanes_are_here(&self, port: u32, mask: u64, sequence: u32) -> bool {
+    fn lanes_are_here(&self, port: u32, header: &Header) -> bool {
         // Relaxed and read again by `take_word`: a word that has this number keeps it until this
         // side answers.
-        lanes(mask)
-            .all(|lane| self.shared.load32(self.geometry.request_word(port, lane)) == sequence)
+        let is_here =
+            |lane| self.shared.load32(self.geometry.request_word(port, lane)) == header.sequence;
+        lanes(header.mask).all(is_here) && self.tails_are_here(port, header)
+    }
+
+    /// Whether each lane's tail words have come.
+    #[inline(always)]
+    fn tails_are_here(&self, port: u32, header: &Header) -> bool {
+        // Relaxed and read again by `take_tails`, as in `lanes_are_here`.
+        lanes(header.mask).all(|lane| {
+            let first = self.geometry.request_tail(port, lane);
+            (0..tails(header.bytes)).all(|tail| {
+                let place = first + tail * self.geometry.tail_row();
+                self.shared.load32(place) == header.sequence
+            })
+        })
+    }
+
+    /// Takes messages of `N` tail words, whose words have been taken: 0 if all of them has come.
+    #[inline(always)]
+    fn take_rows<const N: usize>(
+        &self,
+        places: &Places,
+        port: u32,
+        header: &Header,
+        room: &mut Room,
+    ) -> u32 {
+        let mut others = 0;
+        // One access (A8) each: a word with this number came with it.
+        self.shared.load128_each::<N>(
+            places.request_tail(port),
+            places.tail_row,
+            header.mask,
+            |lane, rows| {
+                let lane = lane as usize & 63;
+                let packet = &mut room.packets[lane];
+                if N < TAILS {
+                    *packet = Packet::ZERO;
+                }
+                packet.words[0] = room.words[lane];
+                for (tail, word) in rows.into_iter().enumerate() {
+                    others |= word[0] as u32 ^ header.sequence;
+                    packet.put_tail(tail, word);
+                }
+            },
+        );
+        others
+    }
+
+    /// Writes `N` tail words for each lane.
+    #[inline(always)]
+    fn put_rows<const N: usize>(&self, places: &Places, port: u32, header: &Header, room: &Room) {
+        // Relaxed: pairs with `take_reply_tails`, by the number in the same word (A8).
+        self.shared.store128_each::<N>(
+            places.reply_tail(port),
+            places.tail_row,
+            header.mask,
+            |lane| {
+                let packet = &room.packets[lane as usize & 63];
+                core::array::from_fn(|tail| packet.get_tail(tail, header.sequence))
+            },
+        );
     }
 
     /// What the header word says.
@@ -106,7 +185,8 @@ impl<M: Memory<Scope = System>, const WORDS: bool> LineOf<M, WORDS> {
             sequence,
             opened: has(request::OPENING).then_some(sequence),
             in_packets: has(request::IN_PACKETS),
-            any_bytes: request::bytes(meta) > 0,
+            // The device's to choose.
+            bytes: request::bytes(meta).min(PACKET_SIZE),
             by_lane: has(request::BY_LANE),
         }
     }
@@ -126,6 +206,10 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
             request_stride: self.geometry.request_stride(),
             replies: self.geometry.reply_word(0, 0),
             reply_stride: self.geometry.reply_stride(),
+            request_tails: self.geometry.request_tails(),
+            reply_tails: self.geometry.reply_tails(),
+            tail_stride: self.geometry.tail_stride(),
+            tail_row: self.geometry.tail_row(),
             lanes: u64::MAX >> (64 - self.geometry.lanes),
         }
     }
@@ -157,6 +241,18 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
             self.geometry.request_word(port, lane),
             [pack(sequence, 0), word],
         );
+    }
+
+    #[inline(always)]
+    fn put_tails(&self, port: u32, lane: u32, sequence: u32, packet: &Packet, bytes: usize) {
+        let first = self.geometry.request_tail(port, lane);
+        for tail in 0..tails(bytes) {
+            // Relaxed: pairs with the server's `take_tails`, by the number in the same word (A8).
+            self.shared.store128(
+                first + tail * self.geometry.tail_row(),
+                tail::pack(sequence, packet.tail(tail)),
+            );
+        }
     }
 
     #[inline(always)]
@@ -214,8 +310,35 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
         (flag as u32 == sequence).then_some(Reply {
             status: Some(Status(reply::status(meta))),
             word,
+            bytes: reply::bytes(meta),
             in_packets: meta & reply::IN_PACKETS != 0,
         })
+    }
+
+    #[inline(always)]
+    fn take_reply_tails(
+        &self,
+        port: u32,
+        sequence: u32,
+        reply: &Reply,
+        (lane, packet): (u32, &mut Packet),
+        bytes: usize,
+    ) -> bool {
+        let first = self.geometry.reply_tail(port, lane);
+        let mut others = 0;
+        // Of a reply that is shorter the rest is zeros. The number of turns is the caller's constant,
+        // so that the packet stays in registers.
+        let there = tails(reply.bytes);
+        for tail in 0..tails(bytes) {
+            // Number and bytes in one access (A8).
+            let word = self.shared.load128(first + tail * self.geometry.tail_row());
+            let (number, bytes) = tail::unpack(word);
+            if tail < there {
+                others |= number ^ sequence;
+                packet.set_tail(tail, bytes);
+            }
+        }
+        others == 0
     }
 
     #[inline(always)]
@@ -236,7 +359,7 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
     #[inline(always)]
     fn header(&self, port: u32, _: u32) -> Option<Header> {
         let header = self.read_header(self.geometry.request(port));
-        let here = !header.in_words() || self.lanes_are_here(port, header.mask, header.sequence);
+        let here = !header.by_number() || self.lanes_are_here(port, &header);
         here.then_some(header)
     }
 
@@ -246,7 +369,7 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
         places: &Places,
         port: u32,
         answered: u32,
-        words: &mut Words,
+        room: &mut Room,
     ) -> Option<Header> {
         let block = places.request(port);
         if !self.by_lane() {
@@ -262,16 +385,29 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
         }
         // Acquire: pairs with the client's `publish_request`.
         self.acquire();
-        if !header.in_words() {
+        if !header.by_number() {
             return Some(header);
         }
         // One access (A8) each: a word with this number came with it.
         let mut others = 0;
-        self.shared
-            .load128_each(block + request::LANES, header.mask, |lane, [flag, word]| {
+        self.shared.load128_each::<1>(
+            block + request::LANES,
+            0,
+            header.mask,
+            |lane, [[flag, word]]| {
                 others |= flag as u32 ^ header.sequence;
-                words[lane as usize & 63] = word;
-            });
+                room.words[lane as usize & 63] = word;
+            },
+        );
+        if header.bytes > WORD_BYTES {
+            others |= match tails(header.bytes) {
+                1 => self.take_rows::<1>(places, port, &header, room),
+                2 => self.take_rows::<2>(places, port, &header, room),
+                3 => self.take_rows::<3>(places, port, &header, room),
+                4 => self.take_rows::<4>(places, port, &header, room),
+                _ => self.take_rows::<TAILS>(places, port, &header, room),
+            };
+        }
         (others == 0).then_some(header)
     }
 
@@ -303,17 +439,22 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
         // A look at the mask, where the flag is, saves fetching what nobody writes.
         let block = places.request(port);
         let mask = self.shared.load64(block + 8) & places.lanes;
-        let lanes = (u64::BITS - mask.leading_zeros()) as usize;
-        let mut place = LINE;
-        while place < request::LANES + lanes * WORD {
-            self.shared.prefetch(block + place, false);
-            place += LINE;
-        }
-        let reply = places.reply(port);
-        let mut place = 0;
-        while place < lanes * WORD {
-            self.shared.prefetch(reply + place, true);
-            place += LINE;
+        let bytes = (u64::BITS - mask.leading_zeros()) as usize * WORD;
+        let row = |first: usize, write| {
+            for place in (0..bytes).step_by(LINE) {
+                self.shared.prefetch(first + place, write);
+            }
+        };
+        row(block + request::LANES, false);
+        row(places.reply(port), true);
+        let meta = (self.shared.load64(block) >> 32) as u32;
+        let message = request::bytes(meta).min(PACKET_SIZE);
+        if message > WORD_BYTES && meta & request::IN_PACKETS == 0 {
+            let (read, written) = (places.request_tail(port), places.reply_tail(port));
+            for tail in 0..tails(message) {
+                row(read + tail * places.tail_row, false);
+                row(written + tail * places.tail_row, true);
+            }
         }
     }
 
@@ -330,8 +471,8 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
         let flag = pack(header.sequence, meta);
         // Relaxed: as in `put_reply_word`.
         self.shared
-            .store128_each(places.reply(port), header.mask, |lane| {
-                [flag, words[lane as usize & 63]]
+            .store128_each::<1>(places.reply(port), 0, header.mask, |lane| {
+                [[flag, words[lane as usize & 63]]]
             });
     }
 
@@ -339,6 +480,36 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
     fn take_word(&self, port: u32, lane: u32) -> u64 {
         // One access (A8) to a word that `header` has seen with its number.
         self.shared.load128(self.geometry.request_word(port, lane))[1]
+    }
+
+    #[inline(always)]
+    fn take_tails(&self, port: u32, lane: u32, packet: &mut Packet, bytes: usize) {
+        let first = self.geometry.request_tail(port, lane);
+        for tail in 0..tails(bytes) {
+            // One access (A8) to a word that `header` has seen with its number.
+            let word = self.shared.load128(first + tail * self.geometry.tail_row());
+            packet.set_tail(tail, tail::unpack(word).1);
+        }
+    }
+
+    #[inline(always)]
+    fn put_reply_tails(
+        &self,
+        places: &Places,
+        port: u32,
+        header: &Header,
+        bytes: usize,
+        room: &Room,
+    ) {
+        const { assert!(TAILS == 5) };
+        match tails(bytes) {
+            0 => {}
+            1 => self.put_rows::<1>(places, port, header, room),
+            2 => self.put_rows::<2>(places, port, header, room),
+            3 => self.put_rows::<3>(places, port, header, room),
+            4 => self.put_rows::<4>(places, port, header, room),
+            _ => self.put_rows::<TAILS>(places, port, header, room),
+        }
     }
 
     #[inline(always)]
@@ -400,6 +571,11 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
             for lane in 0..self.geometry.lanes {
                 self.shared
                     .store128(self.geometry.reply_word(port, lane), [0; 2]);
+                for tail in 0..TAILS {
+                    let place = self.geometry.reply_tail(port, lane);
+                    self.shared
+                        .store128(place + tail * self.geometry.tail_row(), [0; 2]);
+                }
             }
         }
     }

@@ -24,9 +24,11 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
             debug_assert_ne!(self.shared.phase(), RUNNING);
             let deadline = self.shared.deadline();
             // New calls once only: a running kernel would never come to an end.
+            self.observe.scan_begun(self.index as usize);
             self.serve_all();
             let mut progress = Instant::now();
             loop {
+                self.observe.scan_begun(self.index as usize);
                 let busy = self.resume_all();
                 let now = Instant::now();
                 if busy {

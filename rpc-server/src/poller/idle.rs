@@ -17,13 +17,13 @@ const SPINS: u32 = 300;
 /// How long after traffic a poller only lets others run between passes.
 const HOT: Duration = Duration::from_millis(1);
 /// The watcher's sleeps grow from the first to the second: with a timer slack of 50 us that is a
-/// look each 380 us, and so 190 us of latency on average for the first call. A wake-up costs some
+/// look each 350 us, and so 175 us of latency on average for the first call. A wake-up costs some
 /// 5 us of a processor, in virtual machines several times that: far more than the look.
-const SLEEPS: (Duration, Duration) = (Duration::from_micros(25), Duration::from_micros(330));
+const SLEEPS: (Duration, Duration) = (Duration::from_micros(25), Duration::from_micros(300));
 /// The sleeps of [`Poll::Sleep`].
 const LONG_SLEEP: Duration = Duration::from_micros(200);
-/// Parked pollers look by themselves now and then: the watcher may be held up in a handler.
-const PARKED: Duration = Duration::from_millis(20);
+/// Parked pollers look after the watcher now and then: it may be held up in a handler.
+const PARKED: Duration = Duration::from_millis(40);
 /// A watcher with traffic of its own looks after the others once in so many passes.
 const WATCH_EACH: u32 = 16;
 
@@ -133,15 +133,18 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
 
     fn park(&mut self, idle: &mut Idle) {
         self.control.parked.store(true, SeqCst);
+        self.observe.parked(self.index as usize);
         // The watcher has passed over what came before it could see this.
         let busy = self.serve_all();
         // A wake from here on ends the parking, now or when it begins.
-        if !busy && !self.control.take_signal() {
-            thread::park_timeout(PARKED);
-            if !self.control.take_signal() {
-                self.control.parked.store(false, Relaxed);
-                self.replace_idle_watcher(idle);
-                return;
+        if !busy {
+            while !self.control.take_signal() {
+                thread::park_timeout(PARKED);
+                if !self.control.take_signal() && !self.replaces_watcher(idle) {
+                    // Still parked to the watcher, so there is nothing that it may have passed over.
+                    continue;
+                }
+                break;
             }
         }
         self.control.parked.store(false, Relaxed);
@@ -149,14 +152,18 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
     }
 
     /// A watcher that has not looked since this poller last woke by itself is held up in a
-    /// handler: this poller takes its place.
-    fn replace_idle_watcher(&self, idle: &mut Idle) {
+    /// handler: this poller takes its place if no other has.
+    fn replaces_watcher(&self, idle: &mut Idle) -> bool {
         let watcher = self.shared.watcher.load(Relaxed);
         let now = (watcher, self.shared.controls[watcher].scans.load(Relaxed));
+        let place = &self.shared.watcher;
         if idle.watched == Some(now) {
-            let place = &self.shared.watcher;
-            let _ = place.compare_exchange(watcher, self.index as usize, AcqRel, Relaxed);
+            let own = self.index as usize;
+            return place
+                .compare_exchange(watcher, own, AcqRel, Relaxed)
+                .is_ok();
         }
         idle.watched = Some(now);
+        false
     }
 }

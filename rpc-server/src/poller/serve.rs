@@ -56,7 +56,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
 
     fn open(&mut self, port: u32, place: u32) -> bool {
         // No other thread opens this poller's ports.
-        let Some(mut dynamic) = self.server.try_open_alone(port, &mut self.words) else {
+        let Some(mut dynamic) = self.server.try_open_alone(port, &mut self.room) else {
             return false;
         };
         let (opcode, mask) = (dynamic.opcode(), dynamic.mask());
@@ -103,8 +103,8 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
                     ending,
                 };
                 self.control.enter(port, opcode, mask);
-                let words = &mut self.words;
-                let result = catch_unwind(AssertUnwindSafe(|| run(call, &mut dynamic, words)));
+                let room = &mut *self.room;
+                let result = catch_unwind(AssertUnwindSafe(|| run(call, &mut dynamic, room)));
                 self.control.leave();
                 result.unwrap_or_else(|words| {
                     panic = Some(words);
@@ -169,6 +169,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
         }
     }
 
+    #[inline]
     fn count_end(&self, call: &CallInfo, outcome: &Outcome) {
         let error = !outcome.status.is_success();
         self.control

@@ -1,0 +1,318 @@
+//! What the pollers tell: numbers that one thread writes each, and a ring of calls for each poller.
+//!
+//! Each number has one writer, and none publishes anything by it: all are relaxed. What costs most is
+//! the clock. It is read once in a pass and for each call that makes an event, and under load few
+//! do: of `every` calls one, which then stands for all of them.
+
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::time::Instant;
+
+use ringbuf::traits::{Observer as _, Producer, Split};
+use ringbuf::{HeapCons, HeapProd, HeapRb};
+use rpc_server::{CallInfo, Observe, Outcome};
+
+use crate::snapshot::Event;
+
+/// Calls that a poller's ring holds.
+const RING: usize = 4096;
+/// When so much of a ring is full, in quarters, one call in so many makes an event.
+const EVERY: [u32; 5] = [1, 1, 64, 1024, 1024];
+/// Ports below this one are looked at so soon after the start of a pass that its time is theirs, if
+/// nothing was served before.
+const NEAR: u32 = 64;
+
+/// A call with an event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record {
+    pub(crate) event: Event,
+    /// Where its opcode's numbers are.
+    pub(crate) slot: usize,
+}
+
+/// The other ends of the rings.
+pub struct Events(pub(crate) Vec<HeapCons<Record>>);
+
+impl std::fmt::Debug for Events {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Events").field(&self.0.len()).finish()
+    }
+}
+
+/// Counts what a service's pollers do, for a [`Recorder`](crate::Recorder) to publish.
+pub struct Observer {
+    start: Instant,
+    pub(crate) pollers: Box<[Poller]>,
+    pub(crate) ports: Box<[Port]>,
+}
+
+/// On lines of its own: its poller writes it at each call.
+#[repr(align(128))]
+pub(crate) struct Poller {
+    pub(crate) calls: AtomicU64,
+    /// When its clock was last read.
+    now: AtomicU64,
+    /// Calls have ended since then.
+    stale: AtomicBool,
+    /// Calls since the last one with an event.
+    pub(crate) skipped: AtomicU32,
+    /// One call in so many makes an event: the recorder, who makes room, says 1.
+    pub(crate) every: AtomicU32,
+    /// When this pass began, and the one before.
+    pass: AtomicU64,
+    before: AtomicU64,
+    parked: AtomicBool,
+    /// The longest time between two passes: the recorder takes it away.
+    pub(crate) gap: AtomicU64,
+    pub(crate) dropped: AtomicU64,
+    /// Nobody else locks it.
+    ring: Mutex<HeapProd<Record>>,
+}
+
+/// A port's line, its poller's alone.
+#[derive(Default)]
+#[repr(align(64))]
+pub(crate) struct Port {
+    pub(crate) calls: AtomicU64,
+    /// One more than the opcode.
+    pub(crate) opcode: AtomicU64,
+    pub(crate) mask: AtomicU64,
+    pub(crate) bytes_in: AtomicU64,
+    pub(crate) bytes_out: AtomicU64,
+    pub(crate) latency: AtomicU64,
+    begun: AtomicU64,
+    wait: AtomicU64,
+}
+
+const _: () = assert!(size_of::<Port>() == 64);
+
+#[inline(always)]
+fn add(counter: &AtomicU64, n: u64) {
+    counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
+}
+
+impl Observer {
+    /// For a service of so many ports and pollers
+    /// ([`Options::pollers_for`](rpc_server::Options::pollers_for)).
+    pub fn new(ports: u32, pollers: usize) -> (Self, Events) {
+        let mut events = Vec::new();
+        let pollers = (0..pollers).map(|_| {
+            let (ring, other) = HeapRb::new(RING).split();
+            events.push(other);
+            Poller {
+                calls: AtomicU64::new(0),
+                now: AtomicU64::new(0),
+                stale: AtomicBool::new(true),
+                skipped: AtomicU32::new(0),
+                every: AtomicU32::new(1),
+                pass: AtomicU64::new(0),
+                before: AtomicU64::new(0),
+                parked: AtomicBool::new(true),
+                gap: AtomicU64::new(0),
+                dropped: AtomicU64::new(0),
+                ring: Mutex::new(ring),
+            }
+        });
+        let observer = Self {
+            start: Instant::now(),
+            pollers: pollers.collect(),
+            ports: (0..ports).map(|_| Port::default()).collect(),
+        };
+        (observer, Events(events))
+    }
+
+    /// Nanoseconds since the start.
+    pub(crate) fn now(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// Ends the measurement of a call and tells the recorder.
+    #[inline(never)]
+    fn measured(
+        &self,
+        (poller, port): (&Poller, &Port),
+        call: &CallInfo,
+        outcome: &Outcome,
+        sampled: u32,
+    ) {
+        let now = self.now();
+        poller.now.store(now, Relaxed);
+        poller.stale.store(false, Relaxed);
+        poller.skipped.store(0, Relaxed);
+        let latency_ns = now.saturating_sub(port.begun.load(Relaxed));
+        port.latency.store(latency_ns, Relaxed);
+        let record = Record {
+            event: Event {
+                time_ns: now,
+                poller: call.poller as u32,
+                port: call.port,
+                opcode: call.opcode.0,
+                mask: call.mask,
+                latency_ns,
+                wait_ns: port.wait.load(Relaxed),
+                bytes_in: outcome.bytes_in,
+                bytes_out: outcome.bytes_out,
+                status: outcome.status.0,
+                sampled,
+            },
+            slot: call.slot,
+        };
+        let mut full = true;
+        if let Ok(mut ring) = poller.ring.try_lock() {
+            full = ring.try_push(record).is_err();
+            let quarters = ring.occupied_len() / (RING / 4);
+            poller.every.store(EVERY[quarters], Relaxed);
+        }
+        if full {
+            add(&poller.dropped, sampled.into());
+        }
+    }
+}
+
+impl Observe for Observer {
+    #[inline(always)]
+    fn call_begun(&self, call: &CallInfo) {
+        let port = &self.ports[call.port as usize];
+        let poller = &self.pollers[call.poller];
+        add(&port.calls, 1);
+        add(&poller.calls, 1);
+        port.opcode.store(u64::from(call.opcode.0) + 1, Relaxed);
+        port.mask.store(call.mask, Relaxed);
+        let to_measure = poller.skipped.load(Relaxed) + 1 >= poller.every.load(Relaxed);
+        if to_measure && (call.port >= NEAR || poller.stale.load(Relaxed)) {
+            poller.now.store(self.now(), Relaxed);
+        }
+        let now = poller.now.load(Relaxed);
+        port.begun.store(now, Relaxed);
+        port.wait
+            .store(now.saturating_sub(poller.before.load(Relaxed)), Relaxed);
+    }
+
+    #[inline(always)]
+    fn call_ended(&self, call: &CallInfo, outcome: &Outcome) {
+        let port = &self.ports[call.port as usize];
+        let poller = &self.pollers[call.poller];
+        add(&port.bytes_in, outcome.bytes_in);
+        add(&port.bytes_out, outcome.bytes_out);
+        let calls = poller.skipped.load(Relaxed) + 1;
+        if calls < poller.every.load(Relaxed) {
+            poller.skipped.store(calls, Relaxed);
+            poller.stale.store(true, Relaxed);
+        } else {
+            self.measured((poller, port), call, outcome, calls);
+        }
+    }
+
+    #[inline(always)]
+    fn scan_begun(&self, poller: usize) {
+        let poller = &self.pollers[poller];
+        let (before, now) = (poller.pass.load(Relaxed), self.now());
+        poller.before.store(before, Relaxed);
+        poller.pass.store(now, Relaxed);
+        poller.now.store(now, Relaxed);
+        poller.stale.store(false, Relaxed);
+        if poller.parked.load(Relaxed) {
+            poller.parked.store(false, Relaxed);
+        } else if now.saturating_sub(before) > poller.gap.load(Relaxed) {
+            poller.gap.store(now.saturating_sub(before), Relaxed);
+        }
+    }
+
+    fn parked(&self, poller: usize) {
+        self.pollers[poller].parked.store(true, Relaxed);
+    }
+}
+
+impl std::fmt::Debug for Observer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Observer")
+            .field("ports", &self.ports.len())
+            .field("pollers", &self.pollers.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringbuf::traits::Consumer;
+    use rpc_types::{Opcode, Status};
+
+    fn call(port: u32) -> CallInfo {
+        CallInfo {
+            poller: 0,
+            port,
+            opcode: Opcode::NOOP,
+            slot: 0,
+            mask: 1,
+        }
+    }
+
+    const OUTCOME: Outcome = Outcome {
+        bytes_in: 3,
+        bytes_out: 5,
+        status: Status::SUCCESS,
+    };
+
+    /// However far behind the recorder is: each call has an event, or one that stands for it, or is
+    /// known to have none.
+    #[test]
+    fn what_the_rings_do_not_hold_is_counted() {
+        for (calls, drained, sampled) in [
+            (2000, usize::MAX, false),
+            (100_000, usize::MAX, true),
+            (5_000_000, usize::MAX, true),
+            (200_000, 1000, false),
+        ] {
+            let (observer, Events(mut events)) = Observer::new(70, 1);
+            let (mut sum, mut most) = (0, 0);
+            for n in 0..calls {
+                if n % 10 == 0 {
+                    observer.scan_begun(0);
+                }
+                let call = call(n as u32 % 70);
+                observer.call_begun(&call);
+                observer.call_ended(&call, &OUTCOME);
+                if n % drained == drained - 1 {
+                    sum += events[0]
+                        .pop_iter()
+                        .map(|r| u64::from(r.event.sampled))
+                        .sum::<u64>();
+                    observer.pollers[0].every.store(1, Relaxed);
+                }
+            }
+            for record in events[0].pop_iter() {
+                assert!(record.event.wait_ns <= record.event.time_ns);
+                sum += u64::from(record.event.sampled);
+                most = most.max(record.event.sampled);
+            }
+            let poller = &observer.pollers[0];
+            let (skipped, dropped) = (poller.skipped.load(Relaxed), poller.dropped.load(Relaxed));
+            assert_eq!(sum + u64::from(skipped) + dropped, calls as u64);
+            assert_eq!(most > 1, sampled);
+            assert_eq!(dropped > 0, calls > 3_000_000);
+            assert_eq!(poller.calls.load(Relaxed), calls as u64);
+            let bytes = observer
+                .ports
+                .iter()
+                .map(|port| port.bytes_out.load(Relaxed));
+            assert_eq!(bytes.sum::<u64>(), calls as u64 * 5);
+        }
+    }
+
+    #[test]
+    fn parking_is_no_gap() {
+        let (observer, _events) = Observer::new(4, 1);
+        let nap = || std::thread::sleep(std::time::Duration::from_millis(20));
+        nap();
+        observer.scan_begun(0);
+        observer.parked(0);
+        nap();
+        observer.scan_begun(0);
+        assert!(observer.pollers[0].gap.load(Relaxed) < 20_000_000);
+        nap();
+        observer.scan_begun(0);
+        assert!(observer.pollers[0].gap.load(Relaxed) >= 20_000_000);
+    }
+}

@@ -1,0 +1,244 @@
+//! A loader's side of the file.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, fstat, open, openat, renameat, statat, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit, getuid};
+
+use crate::error::WriteError;
+use crate::format::{self, BODY, KEEP, MOST, Slot};
+use crate::snapshot::Snapshot;
+use crate::{lock, payload, place};
+
+/// Publishes snapshots of one run. The file goes when the writer does, unless it is kept.
+#[derive(Debug)]
+pub struct Writer {
+    file: File,
+    /// Where the file is, and its name there.
+    directory: OwnedFd,
+    name: PathBuf,
+    path: PathBuf,
+    keep: bool,
+    /// The latest.
+    slot: Slot,
+    index: usize,
+    /// What the latest slot refers to.
+    payload: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+impl Writer {
+    /// Makes a file in the [directory](crate::directory) of this user's runs, with `first` in it.
+    /// What dead loaders have left there is removed.
+    ///
+    /// # Errors
+    /// When there is no place for it.
+    pub fn create(first: &Snapshot, keep: bool) -> Result<Self, WriteError> {
+        let (directory, path) = place::make_directory()?;
+        // Of no use to this run: it does not matter if it fails.
+        let _ = place::clean();
+        let name = place::new_name();
+        Self::make(directory, &path, Path::new(&name), first, keep)
+    }
+
+    /// Makes the file at `path`, with `first` in it. A regular file of this user's that no loader
+    /// writes is replaced; whoever has opened that keeps the old one.
+    ///
+    /// # Errors
+    /// When something else is there, or it cannot be made.
+    pub fn create_at(path: &Path, first: &Snapshot, keep: bool) -> Result<Self, WriteError> {
+        let create = |error: io::Error| WriteError::Create {
+            path: path.to_owned(),
+            error,
+        };
+        let Some(name) = path.file_name() else {
+            return Err(create(io::ErrorKind::IsADirectory.into()));
+        };
+        let parent = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = open(parent, flags, Mode::empty()).map_err(|error| create(error.into()))?;
+        if let Some(what) = occupied(directory.as_fd(), Path::new(name)) {
+            let path = path.to_owned();
+            return Err(WriteError::Occupied { path, what });
+        }
+        Self::make(directory, parent, Path::new(name), first, keep)
+    }
+
+    fn make(
+        directory: OwnedFd,
+        parent: &Path,
+        name: &Path,
+        first: &Snapshot,
+        keep: bool,
+    ) -> Result<Self, WriteError> {
+        let path = parent.join(name);
+        // Under its name it appears when it is locked and has something in it.
+        let unfinished = PathBuf::from(place::unfinished(&place::new_name()));
+        let flags = OFlags::RDWR
+            | OFlags::CREATE
+            | OFlags::EXCL
+            | OFlags::NOFOLLOW
+            | OFlags::NONBLOCK
+            | OFlags::CLOEXEC;
+        let file = match openat(&directory, &unfinished, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => File::from(file),
+            Err(error) => {
+                let error = error.into();
+                return Err(WriteError::Create { path, error });
+            }
+        };
+        let mut writer = Self {
+            file,
+            directory,
+            name: unfinished,
+            path,
+            keep: false,
+            slot: Slot::default(),
+            index: 1,
+            payload: Vec::new(),
+            scratch: Vec::new(),
+        };
+        // Whatever fails from here on, the file goes again.
+        lock::take(&writer.file).map_err(|error| writer.failed(error))?;
+        let flags = if keep { KEEP } else { 0 };
+        writer.write_at(&format::header(flags), 0)?;
+        // So that both slots are there to be read.
+        writer.write_at(&[0; 64], Slot::offset(1))?;
+        writer.publish(first)?;
+        renameat(&writer.directory, &writer.name, &writer.directory, name).map_err(|error| {
+            WriteError::Create {
+                path: writer.path.clone(),
+                error: error.into(),
+            }
+        })?;
+        name.clone_into(&mut writer.name);
+        writer.keep = keep;
+        Ok(writer)
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes `snapshot` the latest and gives its sequence number, which is one more than that of
+    /// the one before, whatever the snapshot says. One in which nothing but the time has changed
+    /// costs 64 bytes.
+    ///
+    /// # Errors
+    /// When it cannot be written; the one before stays.
+    pub fn publish(&mut self, snapshot: &Snapshot) -> Result<u64, WriteError> {
+        self.scratch.clear();
+        payload::encode(snapshot, &mut self.scratch);
+        let mut slot = Slot {
+            sequence: self.slot.sequence + 1,
+            time_ns: snapshot.time_ns,
+            ..self.slot
+        };
+        let index = 1 - self.index;
+        if self.slot.sequence == 0 || self.scratch != self.payload {
+            slot.length = self.scratch.len() as u64;
+            slot.offset = place_of(
+                slot.length,
+                self.slot.offset..self.slot.offset + self.slot.length,
+            );
+            slot.check = crc32fast::hash(&self.scratch);
+            if slot.length > MOST {
+                return Err(WriteError::TooLarge {
+                    path: self.path.clone(),
+                    size: slot.length,
+                    most: MOST,
+                });
+            }
+            self.write_at(&self.scratch, slot.offset)?;
+            std::mem::swap(&mut self.scratch, &mut self.payload);
+        }
+        // After what it refers to. A reader of the slot before last finds that out by the checksum.
+        self.write_at(&slot.to_bytes(), Slot::offset(index))?;
+        (self.slot, self.index) = (slot, index);
+        Ok(slot.sequence)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> Result<(), WriteError> {
+        let size = offset + bytes.len() as u64;
+        // Beyond the limit there is a signal that ends the process.
+        if let Some(most) = getrlimit(Resource::Fsize)
+            .current
+            .filter(|most| size > *most)
+        {
+            let path = self.path.clone();
+            return Err(WriteError::TooLarge { path, size, most });
+        }
+        let written = self.file.write_all_at(bytes, offset);
+        written.map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: io::Error) -> WriteError {
+        WriteError::Write {
+            path: self.path.clone(),
+            error,
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if self.keep {
+            return;
+        }
+        // Another file may have its name by now.
+        let own = fstat(&self.file);
+        let named = statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW);
+        if let (Ok(own), Ok(named)) = (own, named)
+            && (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino)
+        {
+            let _ = unlinkat(&self.directory, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+/// Where `length` bytes are put that must leave `live` as it is.
+fn place_of(length: u64, live: Range<u64>) -> u64 {
+    if live.is_empty() || live.start - BODY >= length {
+        BODY
+    } else {
+        live.end.next_multiple_of(64)
+    }
+}
+
+/// What is at `name` that must not be replaced.
+fn occupied(directory: BorrowedFd<'_>, name: &Path) -> Option<&'static str> {
+    let stat = match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => stat,
+        Err(Errno::NOENT) => return None,
+        // What it is, nobody knows.
+        Err(_) => return Some("not to be looked at"),
+    };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {}
+        FileType::Symlink => return Some("a symbolic link"),
+        FileType::Directory => return Some("a directory"),
+        _ => return Some("no regular file"),
+    }
+    if stat.st_uid != getuid().as_raw() {
+        return Some("another user's file");
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(directory, name, flags, Mode::empty()).map(File::from);
+    // One that cannot be opened is a file of ours all the same.
+    let taken = file.is_ok_and(|file| lock::is_taken(&file).unwrap_or(false));
+    taken.then_some("the file of a loader that runs")
+}
+
+const _: () = assert!(BODY >= format::HEAD as u64);
