@@ -24,10 +24,8 @@ fn child() {
     assert_eq!(session.launch("sum", 3, 200, &arguments, 100), End::Done);
     for n in 0..600 {
         // SAFETY: as many words.
-        assert_eq!(
-            unsafe { memory.cast::<u32>().add(n).read() },
-            (0..200).sum::<u32>()
-        );
+        let got = unsafe { memory.cast::<u32>().add(n).read() };
+        assert_eq!(got, (0..200).sum::<u32>());
     }
 }
 
