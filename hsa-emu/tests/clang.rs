@@ -94,8 +94,19 @@ fn arithmetic_is_the_hosts() {
     let host = unsafe { libloading::Library::new(host) }.expect("the host's library");
     // SAFETY: the variable and the functions have these types.
     let lane: *mut u32 = unsafe { *host.get::<*mut u32>(b"lane").expect("lane") };
-    for level in ["-O0", "-O1", "-O2", "-O3", "-Os"] {
-        let image = device("programs/numbers.c", &[level, "-ffp-contract=off"]).expect("clang");
+    let levels = [
+        ("-O0", ""),
+        ("-O1", ""),
+        ("-O2", ""),
+        ("-O3", ""),
+        ("-Os", ""),
+        ("-O0", "-mwavefrontsize64"),
+        ("-O2", "-mwavefrontsize64"),
+    ];
+    for (level, waves) in levels {
+        let mut options = vec![level, "-ffp-contract=off"];
+        options.extend((!waves.is_empty()).then_some(waves));
+        let image = device("programs/numbers.c", &options).expect("clang");
         let session = Session::new(&image);
         let (input, output) = (allocate(2 * ITEMS * 8), allocate(ITEMS * RESULTS * 8));
         let arguments = [input, output].map(|at| at.expose_provenance() as u64);
@@ -131,7 +142,7 @@ fn arithmetic_is_the_hosts() {
                     }
                     assert!(
                         same(kernel, index, got, wanted),
-                        "{kernel} {level} o[{index}] of {a:#x}, {b:#x}: {got:#x}, not {wanted:#x}"
+                        "{kernel} {level} {waves} o[{index}] of {a:#x}, {b:#x}: {got:#x}, not {wanted:#x}"
                     );
                 }
             }

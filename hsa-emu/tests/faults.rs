@@ -160,10 +160,8 @@ fn memory_of_the_host_that_was_not_allowed() {
     let mut at = ptr::null_mut();
     let pool = Handle { handle: 0x40 };
     // SAFETY: the result goes into `at`.
-    assert_eq!(
-        unsafe { hsa_amd_memory_pool_allocate(pool, 4096, 0, &raw mut at) },
-        0
-    );
+    let status = unsafe { hsa_amd_memory_pool_allocate(pool, 4096, 0, &raw mut at) };
+    assert_eq!(status, 0);
     let argument = [at.expose_provenance() as u64];
     let agent = gpu();
     // SAFETY: one agent.

@@ -53,7 +53,7 @@ fn constant(operand: &str) -> String {
     };
     match (number, inner.parse::<f64>()) {
         (Some(number), _) => number.to_string(),
-        (None, Ok(float)) => format!("float {:.4}", float),
+        (None, Ok(float)) => format!("float {float:.4}"),
         _ => inner.to_owned(),
     }
 }
@@ -134,9 +134,12 @@ fn compare(line: &Line) -> Option<String> {
     Some(format!("{}: {} is {ours} here", line.address, line.text))
 }
 
+/// A case and their number by name.
+type Differences = BTreeMap<String, (String, usize)>;
+
 /// Compares a whole file; gives how many instructions it has, and for each name that differs a case
 /// and their number.
-fn check(image: &Path) -> Option<(usize, BTreeMap<String, (String, usize)>)> {
+fn check(image: &Path) -> Option<(usize, Differences)> {
     let lines = disassemble(image)?;
     let mut differences = BTreeMap::new();
     for line in &lines {

@@ -1,6 +1,13 @@
 //! Single instructions against the host's arithmetic on special and random numbers. Their words are
 //! those of LLVM's assembler, which is asked again where it is installed.
 
+#![allow(
+    clippy::pedantic,
+    clippy::precedence,
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "a table of definitions"
+)]
+
 use std::io::Write;
 use std::process::{Command, Stdio};
 
