@@ -473,8 +473,24 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     /// The first `bytes` bytes of the caller's reply that came in numbered words, and zeros.
     #[inline(always)]
     fn numbered(&self, slot: &ClientSlot, bytes: usize) -> Packet {
-        let place = (slot.port, slot.sequence, slot.reply);
-        numbered(&self.transport, &self.warp, place, bytes)
+        let mut packet = Packet::ZERO;
+        packet.words[0] = slot.reply.word;
+        if bytes > WORD_BYTES && slot.reply.bytes > WORD_BYTES {
+            let mut polls = 0;
+            // The server has written these before the word that has come: at most they are a moment
+            // late.
+            while !self.transport.take_reply_tails(
+                slot.port,
+                slot.sequence,
+                &slot.reply,
+                (self.warp.lane(), &mut packet),
+                bytes,
+            ) {
+                polls += 1;
+                self.warp.pause(polls);
+            }
+        }
+        packet
     }
 
     /// Hands the leader's finding to all lanes, and what it has acquired with it.
@@ -490,37 +506,6 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     fn spread(&self, mask: u64, lane: u32) -> (u32, u32) {
         spread::<T>(self.transport.geometry().lanes, mask, lane)
     }
-}
-
-/// The first `bytes` bytes of the caller's reply, to the request of this number on this port, that came
-/// in numbered words; and zeros.
-#[inline(always)]
-fn numbered<T: Transport, W: Warp>(
-    transport: &T,
-    warp: &W,
-    (port, sequence, reply): (u32, u32, Reply),
-    bytes: usize,
-) -> Packet {
-    let mut packet = Packet::ZERO;
-    packet.words[0] = reply.word;
-    if bytes > WORD_BYTES && reply.bytes > WORD_BYTES {
-        let mut polls = 0;
-        // The server has written these before the word that has come: at most they are a moment late.
-        while !transport.take_reply_tails(port, sequence, &reply, (warp.lane(), &mut packet), bytes)
-        {
-            polls += 1;
-            warp.pause(polls);
-        }
-    }
-    packet
-}
-
-/// As [`numbered`], all bytes that there are, in a function of its own.
-#[cold]
-#[inline(never)]
-#[allow(clippy::needless_pass_by_value)]
-fn late<T: Transport, W: Warp>(transport: T, warp: W, place: (u32, u32, Reply)) -> Packet {
-    numbered(&transport, &warp, place, T::KIND.payload())
 }
 
 /// How many packets each lane of `mask` has in a stream, and which is the first of `lane`.
@@ -712,11 +697,11 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Process for Client<T, P, 
             self.transport
                 .take(slot.port, index, &mut packet, self.payload());
         } else if part == 0 {
-            // What streams never have, and programs once.
-            packet.words[0] = slot.reply.word;
-            if slot.reply.bytes > WORD_BYTES {
-                let place = (slot.port, slot.sequence, slot.reply);
-                packet = late(self.transport.clone(), self.warp.clone(), place);
+            // A part of a longer message is in packets, or is in a word if all there is are lengths of
+            // zero. A reply of another kind, to a client that asks for a message where the host has a
+            // typed procedure, is taken for an empty one.
+            if slot.reply.bytes <= WORD_BYTES {
+                packet.words[0] = slot.reply.word;
             }
         }
         packet
