@@ -107,11 +107,9 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     ) -> Result<(), Error> {
         let slot = self.open_constant(C::OPCODE)?;
         let mut port = InPlace::new(self, slot);
-        let mut say = || {
-            port.send_n(|_| message)?;
-            port.recv_n(sink)
-        };
-        let result = say();
+        // A function, not a closure: the compiler may make a call of one of those, and then what is
+        // known of the port goes through local memory.
+        let result = port.exchange(message, sink);
         port.close();
         result
     }
@@ -140,6 +138,12 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> DynamicPort<&Client<T, P,
         }
         self.leave_reply();
         self.send(size_of::<C::Request>(), |_, packet| packet.set(request))
+    }
+
+    #[inline(always)]
+    fn exchange(&mut self, message: &[u8], sink: &mut impl Sink) -> Result<(), Error> {
+        self.send_n(|_| message)?;
+        self.recv_n(sink)
     }
 }
 
@@ -179,8 +183,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Kept<'_, T, P, W> {
         sink: &mut impl Sink,
     ) -> Result<(), Error> {
         self.port.begin(C::OPCODE)?;
-        self.port.send_n(|_| message)?;
-        self.port.recv_n(sink)
+        self.port.exchange(message, sink)
     }
 }
 
