@@ -149,7 +149,8 @@ pub struct PollerStats {
     pub scans: u64,
     /// Calls it has served.
     pub calls: u64,
-    /// Its longest time between two looks since the snapshot before, in ns.
+    /// Its longest time between two readings of its clock since the snapshot before, in ns: some looks
+    /// at its ports.
     pub longest_gap_ns: u64,
     /// Calls without an event because its ring was full.
     pub dropped_events: u64,
