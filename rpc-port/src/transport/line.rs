@@ -7,6 +7,11 @@ use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
 
 use super::{Header, Reply, Request, Room, Transport, WORD_BYTES, Words, lanes};
 
+mod places;
+mod tails;
+
+pub use places::Places;
+
 /// The layout `Line`. Shared words are only loaded and stored, so it works where the link has no
 /// atomic read-modify-writes.
 ///
@@ -25,43 +30,6 @@ pub struct LineOf<M, const WORDS: bool> {
 
 /// The layout `Line`, with words where the machine has them.
 pub type Line<M> = LineOf<M, true>;
-
-/// Where a server finds the blocks of each port.
-#[derive(Clone, Copy, Debug)]
-pub struct Places {
-    requests: usize,
-    request_stride: usize,
-    replies: usize,
-    reply_stride: usize,
-    request_tails: usize,
-    reply_tails: usize,
-    tail_stride: usize,
-    tail_row: usize,
-    /// All lanes that there are.
-    lanes: u64,
-}
-
-impl Places {
-    #[inline(always)]
-    const fn request(&self, port: u32) -> usize {
-        self.requests + port as usize * self.request_stride
-    }
-
-    #[inline(always)]
-    const fn reply(&self, port: u32) -> usize {
-        self.replies + port as usize * self.reply_stride
-    }
-
-    #[inline(always)]
-    const fn request_tail(&self, port: u32) -> usize {
-        self.request_tails + port as usize * self.tail_stride
-    }
-
-    #[inline(always)]
-    const fn reply_tail(&self, port: u32) -> usize {
-        self.reply_tails + port as usize * self.tail_stride
-    }
-}
 
 /// Both halves of a word's first 8 bytes.
 #[inline(always)]
@@ -109,65 +77,6 @@ impl<M: Memory<Scope = System>, const WORDS: bool> LineOf<M, WORDS> {
         lanes(header.mask).all(is_here) && self.tails_are_here(port, header)
     }
 
-    /// Whether each lane's tail words have come.
-    #[inline(always)]
-    fn tails_are_here(&self, port: u32, header: &Header) -> bool {
-        // Relaxed and read again by `take_tails`, as in `lanes_are_here`.
-        lanes(header.mask).all(|lane| {
-            let first = self.geometry.request_tail(port, lane);
-            (0..tails(header.bytes)).all(|tail| {
-                let place = first + tail * self.geometry.tail_row();
-                self.shared.load32(place) == header.sequence
-            })
-        })
-    }
-
-    /// Takes messages of `N` tail words, whose words have been taken: 0 if all of them has come.
-    #[inline(always)]
-    fn take_rows<const N: usize>(
-        &self,
-        places: &Places,
-        port: u32,
-        header: &Header,
-        room: &mut Room,
-    ) -> u32 {
-        let mut others = 0;
-        // One access (A8) each: a word with this number came with it.
-        self.shared.load128_each::<N>(
-            places.request_tail(port),
-            places.tail_row,
-            header.mask,
-            |lane, rows| {
-                let lane = lane as usize & 63;
-                let packet = &mut room.packets[lane];
-                if N < TAILS {
-                    *packet = Packet::ZERO;
-                }
-                packet.words[0] = room.words[lane];
-                for (tail, word) in rows.into_iter().enumerate() {
-                    others |= word[0] as u32 ^ header.sequence;
-                    packet.put_tail(tail, word);
-                }
-            },
-        );
-        others
-    }
-
-    /// Writes `N` tail words for each lane.
-    #[inline(always)]
-    fn put_rows<const N: usize>(&self, places: &Places, port: u32, header: &Header, room: &Room) {
-        // Relaxed: pairs with `take_reply_tails`, by the number in the same word (A8).
-        self.shared.store128_each::<N>(
-            places.reply_tail(port),
-            places.tail_row,
-            header.mask,
-            |lane| {
-                let packet = &room.packets[lane as usize & 63];
-                core::array::from_fn(|tail| packet.get_tail(tail, header.sequence))
-            },
-        );
-    }
-
     /// What the header word says.
     #[inline(always)]
     fn read_header(&self, block: usize) -> Header {
@@ -201,17 +110,7 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
     type Places = Places;
 
     fn places(&self) -> Places {
-        Places {
-            requests: self.geometry.request(0),
-            request_stride: self.geometry.request_stride(),
-            replies: self.geometry.reply_word(0, 0),
-            reply_stride: self.geometry.reply_stride(),
-            request_tails: self.geometry.request_tails(),
-            reply_tails: self.geometry.reply_tails(),
-            tail_stride: self.geometry.tail_stride(),
-            tail_row: self.geometry.tail_row(),
-            lanes: u64::MAX >> (64 - self.geometry.lanes),
-        }
+        Places::new(&self.geometry)
     }
 
     fn new(shared: M, geometry: Geometry) -> Self {
@@ -400,13 +299,7 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
             },
         );
         if header.bytes > WORD_BYTES {
-            others |= match tails(header.bytes) {
-                1 => self.take_rows::<1>(places, port, &header, room),
-                2 => self.take_rows::<2>(places, port, &header, room),
-                3 => self.take_rows::<3>(places, port, &header, room),
-                4 => self.take_rows::<4>(places, port, &header, room),
-                _ => self.take_rows::<TAILS>(places, port, &header, room),
-            };
+            others |= self.take_all_rows(places, port, &header, room);
         }
         (others == 0).then_some(header)
     }
@@ -504,15 +397,7 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
         bytes: usize,
         room: &Room,
     ) {
-        const { assert!(TAILS == 5) };
-        match tails(bytes) {
-            0 => {}
-            1 => self.put_rows::<1>(places, port, header, room),
-            2 => self.put_rows::<2>(places, port, header, room),
-            3 => self.put_rows::<3>(places, port, header, room),
-            4 => self.put_rows::<4>(places, port, header, room),
-            _ => self.put_rows::<TAILS>(places, port, header, room),
-        }
+        self.put_all_rows(places, port, header, bytes, room);
     }
 
     #[inline(always)]
