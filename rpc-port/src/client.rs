@@ -5,7 +5,7 @@
 //! except for a port that may still be the server's.
 
 use rpc_bitmap::{Bitmap, Device, Memory};
-use rpc_types::layout::{STAMP_BITS, next_sequence};
+use rpc_types::layout::STAMP_BITS;
 use rpc_types::{Geometry, Opcode, Packet, Status};
 
 use crate::dynamic::{DynamicPort, InPlace};
@@ -13,19 +13,19 @@ use crate::error::Error;
 use crate::port::{Opened, Port};
 use crate::process::Process;
 use crate::stream::OwnLength;
-use crate::transport::{Reply, Request, Transport, WORD_BYTES};
+use crate::transport::{Request, Transport, WORD_BYTES};
 use crate::warp::{Warp, is_leader};
 
 mod ports;
+mod slot;
+mod wait;
 
 use ports::{FOUND_STAMP, Holding, NOT_FOUND, PORT_MASK, STOPPED, close, encode, search, state};
+pub use slot::ClientSlot;
+use slot::{Filled, NO_REPLY};
 
 /// How often a wait looks at the stop word: every so many polls.
 pub const POLLS_PER_STOP: u32 = 1024;
-
-/// Polls in which each lane looks for its own reply. After that the leader looks alone, and the
-/// others when it has found its own: under load, looks are what the link is busy with.
-const POLLS_BY_LANE: u32 = 6;
 
 /// The device's side: opens ports, sends first.
 ///
@@ -41,85 +41,6 @@ pub struct Client<T, P, W> {
     warp: W,
     bulk: u32,
 }
-
-/// What a lane has written for the next hand-over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Filled {
-    Nothing,
-    /// So many bytes, in its word and the tail words.
-    Words(usize),
-    /// In packets.
-    Packets,
-}
-
-/// What a client remembers of an open port; the same in all its lanes, but for the reply's word.
-///
-/// Packets are not kept here: a lane fills or takes one in registers and copies it at once.
-#[derive(Debug)]
-// Independent of each other, and constants where the calls are inlined.
-#[allow(clippy::struct_excessive_bools)]
-pub struct ClientSlot {
-    port: u32,
-    mask: u64,
-    /// Sequence number of the last hand-over.
-    sequence: u32,
-    /// The port's state, when it was opened and but for the lock.
-    found: u64,
-    /// When it was handed over last.
-    stamp: u32,
-    opcode: Opcode,
-    /// Nothing was handed over yet.
-    opening: bool,
-    filled: Filled,
-    /// Each lane looks for replies.
-    by_lane: bool,
-    /// The next hand-over orders what was written before it.
-    ordered: bool,
-    /// The last hand-over was ordered: so will be its reply.
-    was_ordered: bool,
-    /// Anything was ordered since the port was opened.
-    any_ordered: bool,
-    /// The lanes have met behind the lock: the packets may be written.
-    met: bool,
-    reply: Reply,
-}
-
-impl ClientSlot {
-    /// Each hand-over orders what the lanes wrote before it, and each reply what they read after.
-    #[inline(always)]
-    pub(crate) const fn order(&mut self) {
-        self.any_ordered = true;
-        self.ordered = true;
-    }
-
-    /// Nobody will look for the reply.
-    #[inline(always)]
-    pub(crate) const fn leave_reply(&mut self) {
-        self.by_lane = false;
-    }
-
-    /// Begins a conversation on a port that is open and owned.
-    #[inline(always)]
-    pub(crate) const fn begin(&mut self, opcode: Opcode) {
-        self.opcode = opcode;
-        self.opening = true;
-        self.filled = Filled::Nothing;
-        self.ordered = false;
-    }
-
-    /// The number of the next hand-over.
-    #[inline(always)]
-    const fn next(&self) -> u32 {
-        next_sequence(self.sequence)
-    }
-}
-
-const NO_REPLY: Reply = Reply {
-    status: None,
-    word: 0,
-    bytes: 0,
-    in_packets: false,
-};
 
 impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     /// The client over a layout and the private region of the same geometry.
@@ -353,83 +274,6 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         self.warp.sync(slot.mask);
     }
 
-    /// The leader's part of a wait for a reply that comes to it alone.
-    #[inline(always)]
-    fn wait_alone(&self, slot: &ClientSlot) -> Result<Status, Error> {
-        let mut polls = 0;
-        loop {
-            if let Some(status) = self.look(slot) {
-                return Ok(status);
-            }
-            polls += 1;
-            if polls % POLLS_PER_STOP == 0 && self.transport.stopped() {
-                return Err(Error::Stopped);
-            }
-            self.warp.pause(polls);
-        }
-    }
-
-    #[inline(always)]
-    fn look(&self, slot: &ClientSlot) -> Option<Status> {
-        let lane = self.warp.lane();
-        let reply = self.transport.poll_reply(slot.port, lane, slot.sequence)?;
-        // Acquire: pairs with the server's `publish_reply`. The other lanes are ordered behind
-        // this by the meeting that follows.
-        self.transport.acquire();
-        Some(self.transport.reply_status(slot.port, &reply))
-    }
-
-    /// Every lane of the port: waits until each has its reply.
-    ///
-    /// The first look comes when a host that has nothing else to do has just answered. A look that
-    /// comes too early costs a whole look more.
-    #[inline(always)]
-    fn wait_by_lane(&self, slot: &mut ClientSlot) -> Result<Status, Error> {
-        let lane = self.warp.lane();
-        let leader = slot.mask & slot.mask.wrapping_neg();
-        let lead = is_leader(slot.mask, lane);
-        let (mut polls, mut ready, mut reply) = (0_u32, 0, None);
-        self.warp.await_reply();
-        loop {
-            if reply.is_none() && (lead || polls < POLLS_BY_LANE || ready & leader != 0) {
-                reply = self.transport.poll_reply(slot.port, lane, slot.sequence);
-            }
-            ready = self.warp.ballot(slot.mask, reply.is_some());
-            if ready == slot.mask
-                && let Some(reply) = reply
-            {
-                return Ok(self.accept(slot, reply));
-            }
-            polls += 1;
-            if polls % POLLS_PER_STOP == 0
-                && self.warp.any(slot.mask, lead && self.transport.stopped())
-            {
-                return Err(Error::Stopped);
-            }
-            if ready & leader == 0 && polls > POLLS_BY_LANE {
-                self.warp.pause(polls);
-            }
-        }
-    }
-
-    /// Each lane has seen its reply.
-    #[inline(always)]
-    fn accept(&self, slot: &mut ClientSlot, reply: Reply) -> Status {
-        slot.any_ordered |= reply.in_packets;
-        // Each lane for itself: pairs with the server's `publish_reply`, or `send`.
-        if slot.ordered {
-            // Acquire: the lanes may look at any memory now.
-            self.transport.acquire();
-        } else if slot.was_ordered || reply.in_packets {
-            // Acquire: they will look at this port's packets, or write them, and only because the
-            // reply is here. Where neither request nor reply was in packets there is nothing to
-            // acquire: the message came with its number (A8).
-            self.transport.shared().acquire_dependent();
-        }
-        slot.reply = reply;
-        self.transport.reply_status(slot.port, &reply)
-    }
-
     /// Every lane of the port, when this side has got it: before the sequence numbers start again, no
     /// word of the last time may be left.
     #[inline(always)]
@@ -468,29 +312,6 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
             self.transport.put(port, lane, packet, bytes, opening);
             slot.filled = Filled::Packets;
         }
-    }
-
-    /// The first `bytes` bytes of the caller's reply that came in numbered words, and zeros.
-    #[inline(always)]
-    fn numbered(&self, slot: &ClientSlot, bytes: usize) -> Packet {
-        let mut packet = Packet::ZERO;
-        packet.words[0] = slot.reply.word;
-        if bytes > WORD_BYTES && slot.reply.bytes > WORD_BYTES {
-            let mut polls = 0;
-            // The server has written these before the word that has come: at most they are a moment
-            // late.
-            while !self.transport.take_reply_tails(
-                slot.port,
-                slot.sequence,
-                &slot.reply,
-                (self.warp.lane(), &mut packet),
-                bytes,
-            ) {
-                polls += 1;
-                self.warp.pause(polls);
-            }
-        }
-        packet
     }
 
     /// Hands the leader's finding to all lanes, and what it has acquired with it.
