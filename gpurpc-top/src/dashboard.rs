@@ -20,7 +20,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
 
 use crate::pipes::Pipes;
 use crate::terminal::{self, Keys, Screen};
@@ -130,6 +129,11 @@ impl Loop {
         Ok((looped, bell))
     }
 
+    /// What has happened and was not asked for yet.
+    pub(crate) fn events(&self) -> impl Iterator<Item = Event> {
+        self.events.try_iter()
+    }
+
     /// Runs until the user leaves or something ends it. The terminal has been taken.
     pub(crate) fn run(
         &self,
@@ -194,8 +198,8 @@ impl Loop {
                 return Ok(left);
             }
             state.tick(self.started.elapsed());
-            let size = screen.size()?;
-            state.resize(size.width, size.height);
+            let area = terminal::fit(&mut screen)?;
+            state.resize(area.width, area.height);
             if now >= next_frame && state.take_dirty() {
                 draw(&mut screen, state, *palette)?;
                 next_frame = now + interval;
@@ -254,10 +258,7 @@ impl Loop {
             SIGTSTP => suspend(screen, state, program)?,
             SIGCONT => {
                 program.go_on();
-                // Whoever had the terminal meanwhile may have changed it.
-                terminal::give_back();
-                terminal::take()?;
-                terminal::repaint(screen)?;
+                terminal::retake(screen)?;
                 state.touch();
             }
             SIGINT => {
@@ -297,12 +298,17 @@ impl Loop {
             tv_sec: time.as_secs() as i64,
             tv_nsec: time.subsec_nanos().into(),
         };
+        self.wait(keys, Some(&timeout))
+    }
+
+    /// Sleeps until there is a key or an event; what there is at the keyboard.
+    pub(crate) fn wait(&self, keys: &Keys, timeout: Option<&Timespec>) -> io::Result<PollFlags> {
         let keys = keys.as_fd();
         let mut both = [
             PollFd::from_borrowed_fd(keys, PollFlags::IN),
             PollFd::new(&self.woken, PollFlags::IN),
         ];
-        match poll(&mut both, Some(&timeout)) {
+        match poll(&mut both, timeout) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -361,13 +367,8 @@ fn insist(number: i32, left: &Arc<AtomicBool>) {
 }
 
 fn suspend(screen: &mut Screen, state: &mut State, program: &dyn Program) -> io::Result<()> {
-    terminal::give_back();
     program.stop();
-    // Comes back when somebody lets this process go on.
-    let _ = emulate_default_handler(SIGTSTP);
-    program.go_on();
-    terminal::take()?;
-    terminal::repaint(screen)?;
+    terminal::leave_for_a_while(screen, || program.go_on())?;
     state.touch();
     Ok(())
 }

@@ -63,7 +63,9 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
 /// Whether a dashboard can be drawn and steered.
 pub(crate) fn has_screen() -> bool {
     let keys = || terminal::Keys::open().is_ok();
-    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    // One that says nothing of itself understands nothing.
+    let term = std::env::var_os("TERM");
+    let dumb = term.is_none_or(|term| term.is_empty() || term == "dumb");
     io::stdout().is_terminal() && !dumb && keys()
 }
 
@@ -103,11 +105,6 @@ fn input(top: &Top) -> Result<Stdio, ParentError> {
 /// however short its run is.
 fn keeps(top: &Top) -> bool {
     top.options.stats.is_none() && !top.options.keep_stats
-}
-
-/// What the child is told of its statistics.
-fn statistics(top: &Top) -> &'static [&'static str] {
-    if keeps(top) { &["--keep-stats"] } else { &[] }
 }
 
 /// Where the statistics of child `pid` will be; `None` if it is to write none.

@@ -28,8 +28,7 @@ pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u
     } else {
         Outputs::Inherited
     };
-    let more = super::statistics(top);
-    let (mut child, report) = start(more, arguments, input, outputs).map_err(ParentError::Start)?;
+    let (mut child, report) = start(&[], arguments, input, outputs).map_err(ParentError::Start)?;
     signals.to(&child);
     let (sender, receiver) = channel();
     thread::Builder::new()

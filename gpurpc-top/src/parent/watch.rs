@@ -103,12 +103,9 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// Runs the image; gives the exit code.
 pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u8, ParentError> {
     let (looped, bell) = Loop::new().map_err(ParentError::Start)?;
-    let mut more = super::statistics(top).to_vec();
-    if top.demo {
-        more.push("--watched");
-    }
+    let more: &[&str] = if top.demo { &["--watched"] } else { &[] };
     let (mut child, report) =
-        start(&more, arguments, input, Outputs::Piped).map_err(ParentError::Start)?;
+        start(more, arguments, input, Outputs::Piped).map_err(ParentError::Start)?;
     let pipes = Pipes::default();
     drain(&mut child, &pipes).map_err(ParentError::Start)?;
     let report = collect(report).map_err(ParentError::Start)?;
