@@ -204,7 +204,7 @@ fn choose(looped: &Loop, choices: &[String], palette: Palette) -> io::Result<Res
             match event {
                 Event::Signal(SIGTSTP) => terminal::leave_for_a_while(&mut screen, || ())?,
                 Event::Signal(SIGCONT) => terminal::retake(&mut screen)?,
-                Event::Signal(SIGWINCH) | Event::Ended(..) => {}
+                Event::Signal(SIGWINCH) | Event::Ended { .. } => {}
                 Event::Signal(number) => return Ok(Err(Left::Signal(number))),
             }
         }

@@ -15,7 +15,6 @@ use gpurpc_top::source::Source;
 use gpurpc_top::state::{Effect, Ended, State};
 use gpurpc_top::view::Dashboard;
 use loader_core::exit;
-use rpc_stats::Snapshot;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
@@ -37,8 +36,13 @@ const GRACE: Duration = Duration::from_secs(3);
 pub(crate) enum Event {
     /// A signal has come.
     Signal(i32),
-    /// The program has ended; what is known of it, and whether that is worth a look.
-    Ended(Ended, Option<Box<Snapshot>>, bool),
+    /// The program has ended.
+    Ended {
+        /// How.
+        ended: Ended,
+        /// Because its loader could not do its work.
+        failed: bool,
+    },
 }
 
 /// Sends events and wakes the loop.
@@ -176,9 +180,10 @@ impl Loop {
             let mut end = None;
             while let Ok(event) = self.events.try_recv() {
                 match event {
-                    Event::Ended(ended, snapshot, worth) => {
-                        self.ended(state, source, pipes, (ended, snapshot));
-                        if leaving.is_some() || state.interrupts() > 0 || !worth {
+                    Event::Ended { ended, failed } => {
+                        self.ended(state, source, pipes, ended);
+                        let nothing = failed && !state.has_data();
+                        if leaving.is_some() || state.interrupts() > 0 || nothing {
                             end = Some(leaving.unwrap_or(Left::Quit));
                         }
                     }
@@ -231,12 +236,9 @@ impl Loop {
         state: &mut State,
         source: &mut dyn Source,
         pipes: &Pipes,
-        (ended, snapshot): (Ended, Option<Box<Snapshot>>),
+        ended: Ended,
     ) {
-        let time = self.started.elapsed();
-        let mut look = source.look();
-        look.snapshot = snapshot.map(|last| *last).or(look.snapshot);
-        state.observe(time, look);
+        state.observe(self.started.elapsed(), source.look());
         // What it has printed last is on its way. A process that it has left may hold the pipes.
         let since = Instant::now();
         while pipes.give(state) && since.elapsed() < LAST_WORDS {
