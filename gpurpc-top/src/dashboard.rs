@@ -231,13 +231,7 @@ impl Loop {
     }
 
     /// The program has ended: what it has left is taken in.
-    fn ended(
-        &self,
-        state: &mut State,
-        source: &mut dyn Source,
-        pipes: &Pipes,
-        ended: Ended,
-    ) {
+    fn ended(&self, state: &mut State, source: &mut dyn Source, pipes: &Pipes, ended: Ended) {
         state.observe(self.started.elapsed(), source.look());
         // What it has printed last is on its way. A process that it has left may hold the pipes.
         let since = Instant::now();
@@ -362,7 +356,7 @@ fn insist(number: i32, left: &Arc<AtomicBool>) {
     let _ = thread::Builder::new().spawn(move || {
         thread::sleep(GRACE);
         if !left.load(Ordering::SeqCst) {
-            terminal::give_back();
+            terminal::abandon();
             std::process::exit(exit::signal(number).into());
         }
     });

@@ -5,6 +5,9 @@ use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
 
 use gpurpc_top::keys::Key;
 use ratatui::backend::{Backend as _, CrosstermBackend};
@@ -26,6 +29,9 @@ const SOON: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 25_000_000,
 };
+
+/// How long a terminal may take to be given back by a process that ends in any case.
+const ABANDON: Duration = Duration::from_millis(500);
 
 /// Whether the terminal is ours just now.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -57,6 +63,18 @@ pub(crate) fn give_back() {
         let _ = disable_raw_mode();
         let _ = io::stdout().flush();
     }
+}
+
+/// Gives it back as far as that is possible without waiting for it: it may take nothing more.
+pub(crate) fn abandon() {
+    let _ = disable_raw_mode();
+    let (done, given_back) = channel();
+    // Without a thread there is nobody who may wait.
+    let _ = thread::Builder::new().spawn(move || {
+        give_back();
+        let _ = done.send(());
+    });
+    let _ = given_back.recv_timeout(ABANDON);
 }
 
 /// Stops this process, as Ctrl-Z does, with the terminal given back; `go_on` is called when somebody

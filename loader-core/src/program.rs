@@ -15,6 +15,8 @@ use crate::exit;
 use crate::image::{self, ImageKind};
 use crate::run::{RunError, run, run_serving};
 
+pub use crate::signals::bear_file_size_limit;
+
 /// How a device is opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceOptions {

@@ -9,7 +9,7 @@ use clap::CommandFactory;
 use gpurpc_top::live::{Live, Target};
 use loader_core::cli::{Stats, parse_as};
 use loader_core::exit;
-use loader_core::program::{fail, refuse, say};
+use loader_core::program::{bear_file_size_limit, fail, refuse, say};
 use thiserror::Error;
 
 use crate::cli::{Action, Top, USAGE};
@@ -50,7 +50,8 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
         Some(Action::Completions { shell }) => return completions(*shell),
         None => {}
     }
-    let result = input(&top).and_then(|input| {
+    let limited = bear_file_size_limit().map_err(ParentError::Start);
+    let result = limited.and_then(|()| input(&top)).and_then(|input| {
         if has_screen() && !top.show.is_plain() {
             watch::run(&top, arguments, input)
         } else {

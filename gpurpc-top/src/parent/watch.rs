@@ -192,11 +192,7 @@ fn collect(report: std::fs::File) -> io::Result<Arc<Mutex<Option<Report>>>> {
 }
 
 /// Rings when the child has ended; it is left to be reaped.
-fn await_end(
-    group: &Group,
-    bell: Bell,
-    report: Arc<Mutex<Option<Report>>>,
-) -> io::Result<()> {
+fn await_end(group: &Group, bell: Bell, report: Arc<Mutex<Option<Report>>>) -> io::Result<()> {
     let (pid, ended) = (group.pid, Arc::clone(&group.ended));
     let started = Instant::now();
     thread::Builder::new()
