@@ -22,7 +22,7 @@ pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, 
     let title = format!("last calls, {mode}");
     let inner = panel(buf, area, &title, framed, palette);
     let width = inner.width.into();
-    let headings = whole(heading(), width);
+    let headings = whole(&heading(), width);
     put(
         buf,
         inner,
@@ -57,7 +57,7 @@ pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, 
         } else {
             style
         };
-        let text = palette.text(whole(line(state, event, palette), width));
+        let text = palette.text(whole(&line(state, event, palette), width));
         put(
             buf,
             inner,
@@ -68,7 +68,7 @@ pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, 
 }
 
 /// As many cells as there is room for, from the first on: a number that is cut is another number.
-fn whole(cells: [String; 11], width: usize) -> String {
+fn whole(cells: &[String; 11], width: usize) -> String {
     let mut text = String::new();
     for (n, cell) in cells.iter().enumerate() {
         if n > 0 && text.width() + 1 + cell.width() > width {
