@@ -1,11 +1,13 @@
 //! Watching a loader that somebody else has started.
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use gpurpc_top::keys::{Command, Key, command};
 use gpurpc_top::live::{Live, Target};
+use gpurpc_top::palette::Palette;
 use gpurpc_top::source::{Health, Source};
 use gpurpc_top::state::{State, Watching};
 use gpurpc_top::units::printable;
@@ -13,11 +15,12 @@ use gpurpc_top::view::picker::Picker;
 use loader_core::exit;
 use loader_core::program::fail;
 use rpc_stats::{DirectoryError, Found, Reader, runs};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::PollFlags;
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTSTP, SIGWINCH};
 use thiserror::Error;
 
 use crate::cli::Attach;
-use crate::dashboard::{Left, Loop};
+use crate::dashboard::{Event, Left, Loop};
 use crate::parent::has_screen;
 use crate::pipes::Pipes;
 use crate::records::{RecordError, Records};
@@ -60,25 +63,37 @@ pub(crate) fn main(attach: &Attach) -> ExitCode {
 fn run(attach: &Attach) -> Result<u8, AttachError> {
     let plain = attach.show.is_plain() || !has_screen();
     let running: Vec<_> = runs()?.into_iter().filter(|run| run.alive).collect();
-    let chosen = match (attach.pid, running.as_slice()) {
-        (Some(pid), all) => all
-            .iter()
-            .find(|run| run.pid == pid)
-            .ok_or_else(|| AttachError::Unknown(pid, list(all)))?,
+    let only = match (attach.pid, running.as_slice()) {
+        (Some(pid), all) => {
+            let named = all.iter().find(|run| run.pid == pid);
+            Some(named.ok_or_else(|| AttachError::Unknown(pid, list(all)))?)
+        }
         (None, []) => return Err(AttachError::None),
-        (None, [only]) => only,
+        (None, [only]) => Some(only),
         (None, all) if plain => return Err(AttachError::Several(list(all))),
-        (None, all) => match pick(attach, all).map_err(AttachError::Screen)? {
-            Some(chosen) => chosen,
-            None => return Ok(0),
-        },
+        (None, _) => None,
     };
-    let mut live = Live::new(Target::Path(chosen.path.clone()));
+    let live = |path: &Path| Live::new(Target::Path(path.to_owned()));
     if plain {
-        records(attach, &mut live)
-    } else {
-        watch(attach, &mut live)
+        return only.map_or(Err(AttachError::None), |only| {
+            records(attach, &mut live(&only.path))
+        });
     }
+    let (looped, _bell) = Loop::new().map_err(AttachError::Screen)?;
+    let chosen = match only {
+        Some(only) => Ok(only.path.clone()),
+        None => pick(attach, &looped, &running)?,
+    };
+    let left = match chosen {
+        Ok(path) => watch(attach, &looped, &mut live(&path))?,
+        Err(left) => left,
+    };
+    Ok(match left {
+        Left::Quit => 0,
+        Left::Interrupted => exit::signal(SIGINT),
+        Left::Signal(number) => exit::signal(number),
+        Left::HungUp => exit::signal(SIGHUP),
+    })
 }
 
 fn list(runs: &[Found]) -> String {
@@ -138,8 +153,7 @@ fn records(attach: &Attach, live: &mut Live) -> Result<u8, AttachError> {
     }
 }
 
-fn watch(attach: &Attach, live: &mut Live) -> Result<u8, AttachError> {
-    let (looped, _bell) = Loop::new().map_err(AttachError::Screen)?;
+fn watch(attach: &Attach, looped: &Loop, live: &mut Live) -> Result<Left, AttachError> {
     let mut state = State::new(attach.show.settings(), Watching::Attached);
     terminal::give_back_on_panic();
     let shown = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -149,28 +163,31 @@ fn watch(attach: &Attach, live: &mut Live) -> Result<u8, AttachError> {
         looped.run(both, live, &Pipes::default(), &(), attach.show.fps)
     }));
     terminal::give_back();
-    let left = shown
+    shown
         .map_err(|_| AttachError::Panicked)?
-        .map_err(AttachError::Screen)?;
-    Ok(match left {
-        Left::Quit => 0,
-        Left::Interrupted => exit::signal(signal_hook::consts::SIGINT),
-        Left::Signal(number) => exit::signal(number),
-        Left::HungUp => exit::signal(signal_hook::consts::SIGHUP),
-    })
+        .map_err(AttachError::Screen)
 }
 
 /// Lets the user choose one.
-fn pick<'r>(attach: &Attach, runs: &'r [Found]) -> io::Result<Option<&'r Found>> {
+fn pick(
+    attach: &Attach,
+    looped: &Loop,
+    runs: &[Found],
+) -> Result<Result<PathBuf, Left>, AttachError> {
     let choices: Vec<_> = runs.iter().map(describe).collect();
     terminal::give_back_on_panic();
-    terminal::take()?;
-    let chosen = choose(&choices, attach.show.colours());
+    let chosen = terminal::take().and_then(|()| choose(looped, &choices, attach.show.colours()));
     terminal::give_back();
-    Ok(chosen?.map(|index| &runs[index]))
+    match chosen {
+        Ok(chosen) => Ok(chosen.map(|index| runs[index].path.clone())),
+        // Whatever failed, it failed because of that.
+        Err(_) if terminal::is_gone() => Ok(Err(Left::HungUp)),
+        Err(error) => Err(AttachError::Screen(error)),
+    }
 }
 
-fn choose(choices: &[String], palette: gpurpc_top::palette::Palette) -> io::Result<Option<usize>> {
+/// The one that is chosen, or how the user has left.
+fn choose(looped: &Loop, choices: &[String], palette: Palette) -> io::Result<Result<usize, Left>> {
     let mut keys = terminal::Keys::open()?;
     let mut screen = terminal::screen()?;
     let mut selected = 0;
@@ -180,24 +197,33 @@ fn choose(choices: &[String], palette: gpurpc_top::palette::Palette) -> io::Resu
             selected,
             palette,
         };
+        terminal::fit(&mut screen)?;
         screen.draw(|frame| frame.render_widget(picker, frame.area()))?;
-        let mut ready = [PollFd::new(&keys, PollFlags::IN)];
-        match poll(&mut ready, None) {
-            Ok(_) => {}
-            // A resize; a signal that ends this program has done so.
-            Err(rustix::io::Errno::INTR) => continue,
-            Err(error) => return Err(error.into()),
+        let ready = looped.wait(&keys, None)?;
+        for event in looped.events() {
+            match event {
+                Event::Signal(SIGTSTP) => terminal::leave_for_a_while(&mut screen, || ())?,
+                Event::Signal(SIGCONT) => terminal::retake(&mut screen)?,
+                Event::Signal(SIGWINCH) | Event::Ended { .. } => {}
+                Event::Signal(number) => return Ok(Err(Left::Signal(number))),
+            }
         }
-        if !ready[0].revents().contains(PollFlags::IN) {
-            return Ok(None);
+        if ready.is_empty() {
+            continue;
         }
-        let Some(typed) = keys.read() else {
-            return Ok(None);
+        let typed = ready.contains(PollFlags::IN).then(|| keys.read());
+        let Some(typed) = typed.flatten() else {
+            return Ok(Err(Left::HungUp));
         };
         for key in typed {
             match (key, command(key)) {
-                (Key::Enter, _) => return Ok(Some(selected)),
-                (Key::Esc, _) | (_, Some(Command::Quit | Command::Interrupt)) => return Ok(None),
+                (Key::Enter, _) => return Ok(Ok(selected)),
+                (Key::Esc, _) | (_, Some(Command::Quit)) => return Ok(Err(Left::Quit)),
+                (_, Some(Command::Interrupt)) => return Ok(Err(Left::Interrupted)),
+                (_, Some(Command::Suspend)) => {
+                    terminal::leave_for_a_while(&mut screen, || ())?;
+                }
+                (_, Some(Command::Redraw)) => terminal::repaint(&mut screen)?,
                 (_, Some(Command::Up)) => selected = selected.saturating_sub(1),
                 (_, Some(Command::Down)) => selected = (selected + 1).min(choices.len() - 1),
                 _ => {}

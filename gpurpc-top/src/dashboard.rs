@@ -15,12 +15,10 @@ use gpurpc_top::source::Source;
 use gpurpc_top::state::{Effect, Ended, State};
 use gpurpc_top::view::Dashboard;
 use loader_core::exit;
-use rpc_stats::Snapshot;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::Signals;
-use signal_hook::low_level::emulate_default_handler;
 
 use crate::pipes::Pipes;
 use crate::terminal::{self, Keys, Screen};
@@ -38,8 +36,13 @@ const GRACE: Duration = Duration::from_secs(3);
 pub(crate) enum Event {
     /// A signal has come.
     Signal(i32),
-    /// The program has ended; what is known of it, and whether that is worth a look.
-    Ended(Ended, Option<Box<Snapshot>>, bool),
+    /// The program has ended.
+    Ended {
+        /// How.
+        ended: Ended,
+        /// Because its loader could not do its work.
+        failed: bool,
+    },
 }
 
 /// Sends events and wakes the loop.
@@ -130,6 +133,11 @@ impl Loop {
         Ok((looped, bell))
     }
 
+    /// What has happened and was not asked for yet.
+    pub(crate) fn events(&self) -> impl Iterator<Item = Event> {
+        self.events.try_iter()
+    }
+
     /// Runs until the user leaves or something ends it. The terminal has been taken.
     pub(crate) fn run(
         &self,
@@ -172,9 +180,10 @@ impl Loop {
             let mut end = None;
             while let Ok(event) = self.events.try_recv() {
                 match event {
-                    Event::Ended(ended, snapshot, worth) => {
-                        self.ended(state, source, pipes, (ended, snapshot));
-                        if leaving.is_some() || state.interrupts() > 0 || !worth {
+                    Event::Ended { ended, failed } => {
+                        self.ended(state, source, pipes, ended);
+                        let nothing = failed && !state.has_data();
+                        if leaving.is_some() || state.interrupts() > 0 || nothing {
                             end = Some(leaving.unwrap_or(Left::Quit));
                         }
                     }
@@ -194,8 +203,8 @@ impl Loop {
                 return Ok(left);
             }
             state.tick(self.started.elapsed());
-            let size = screen.size()?;
-            state.resize(size.width, size.height);
+            let area = terminal::fit(&mut screen)?;
+            state.resize(area.width, area.height);
             if now >= next_frame && state.take_dirty() {
                 draw(&mut screen, state, *palette)?;
                 next_frame = now + interval;
@@ -222,17 +231,8 @@ impl Loop {
     }
 
     /// The program has ended: what it has left is taken in.
-    fn ended(
-        &self,
-        state: &mut State,
-        source: &mut dyn Source,
-        pipes: &Pipes,
-        (ended, snapshot): (Ended, Option<Box<Snapshot>>),
-    ) {
-        let time = self.started.elapsed();
-        let mut look = source.look();
-        look.snapshot = snapshot.map(|last| *last).or(look.snapshot);
-        state.observe(time, look);
+    fn ended(&self, state: &mut State, source: &mut dyn Source, pipes: &Pipes, ended: Ended) {
+        state.observe(self.started.elapsed(), source.look());
         // What it has printed last is on its way. A process that it has left may hold the pipes.
         let since = Instant::now();
         while pipes.give(state) && since.elapsed() < LAST_WORDS {
@@ -254,10 +254,7 @@ impl Loop {
             SIGTSTP => suspend(screen, state, program)?,
             SIGCONT => {
                 program.go_on();
-                // Whoever had the terminal meanwhile may have changed it.
-                terminal::give_back();
-                terminal::take()?;
-                terminal::repaint(screen)?;
+                terminal::retake(screen)?;
                 state.touch();
             }
             SIGINT => {
@@ -297,12 +294,17 @@ impl Loop {
             tv_sec: time.as_secs() as i64,
             tv_nsec: time.subsec_nanos().into(),
         };
+        self.wait(keys, Some(&timeout))
+    }
+
+    /// Sleeps until there is a key or an event; what there is at the keyboard.
+    pub(crate) fn wait(&self, keys: &Keys, timeout: Option<&Timespec>) -> io::Result<PollFlags> {
         let keys = keys.as_fd();
         let mut both = [
             PollFd::from_borrowed_fd(keys, PollFlags::IN),
             PollFd::new(&self.woken, PollFlags::IN),
         ];
-        match poll(&mut both, Some(&timeout)) {
+        match poll(&mut both, timeout) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -354,20 +356,15 @@ fn insist(number: i32, left: &Arc<AtomicBool>) {
     let _ = thread::Builder::new().spawn(move || {
         thread::sleep(GRACE);
         if !left.load(Ordering::SeqCst) {
-            terminal::give_back();
+            terminal::abandon();
             std::process::exit(exit::signal(number).into());
         }
     });
 }
 
 fn suspend(screen: &mut Screen, state: &mut State, program: &dyn Program) -> io::Result<()> {
-    terminal::give_back();
     program.stop();
-    // Comes back when somebody lets this process go on.
-    let _ = emulate_default_handler(SIGTSTP);
-    program.go_on();
-    terminal::take()?;
-    terminal::repaint(screen)?;
+    terminal::leave_for_a_while(screen, || program.go_on())?;
     state.touch();
     Ok(())
 }

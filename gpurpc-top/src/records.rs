@@ -35,6 +35,8 @@ pub(crate) struct Records {
     recorder: Recorder,
     latest: Option<Snapshot>,
     written: u64,
+    /// Nobody reads what is written any more.
+    closed: bool,
     next: Instant,
 }
 
@@ -59,6 +61,7 @@ impl Records {
             recorder: Recorder::new(show.settings()),
             latest: None,
             written: 0,
+            closed: false,
             next: Instant::now() + show.delay,
         })
     }
@@ -79,9 +82,9 @@ impl Records {
         self.latest.as_ref()
     }
 
-    /// Whether as many records were written as were asked for.
+    /// Whether as many records were written as were asked for, or as anybody reads.
     pub(crate) fn is_enough(&self) -> bool {
-        self.show.count.is_some_and(|most| self.written >= most)
+        self.closed || self.show.count.is_some_and(|most| self.written >= most)
     }
 
     /// How long until the next record is due, at most `most`.
@@ -170,11 +173,18 @@ impl Records {
                 path: path.clone(),
                 error,
             }),
-            Out::Stdout => match io::stdout().write_all(text) {
-                // A reader that has gone away wants no more.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-                result => result.map_err(RecordError::Stdout),
-            },
+            Out::Stdout => {
+                let mut out = io::stdout().lock();
+                // At once: whoever reads it wants it now, and what fails is said.
+                match out.write_all(text).and_then(|()| out.flush()) {
+                    // A reader that has gone away wants no more.
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                        self.closed = true;
+                        Ok(())
+                    }
+                    result => result.map_err(RecordError::Stdout),
+                }
+            }
             Out::Stderr => {
                 // Nobody reads it where standard error is closed.
                 let _ = io::stderr().write_all(text);

@@ -5,16 +5,22 @@ use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
 
 use gpurpc_top::keys::Key;
-use ratatui::Terminal;
-use ratatui::backend::CrosstermBackend;
+use ratatui::backend::{Backend as _, CrosstermBackend};
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
+use ratatui::layout::{Rect, Size};
+use ratatui::{Terminal, TerminalOptions, Viewport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signal_hook::consts::SIGTSTP;
+use signal_hook::low_level::emulate_default_handler;
 
 use crate::typed;
 
@@ -24,11 +30,19 @@ const SOON: Timespec = Timespec {
     tv_nsec: 25_000_000,
 };
 
+/// How long a terminal may take to be given back by a process that ends in any case.
+const ABANDON: Duration = Duration::from_millis(500);
+
 /// Whether the terminal is ours just now.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// Bytes of a frame that are written at once.
 const FRAME: usize = 64 << 10;
+
+/// The size of a terminal that does not say it.
+const USUAL: Size = Size::new(80, 24);
+/// The most that is drawn on.
+const MOST: Size = Size::new(1000, 500);
 
 /// Never dropped: ratatui would show the cursor, which `give_back` does, and panics in saying so where
 /// there is no terminal any more.
@@ -51,6 +65,35 @@ pub(crate) fn give_back() {
     }
 }
 
+/// Gives it back as far as that is possible without waiting for it: it may take nothing more.
+pub(crate) fn abandon() {
+    let _ = disable_raw_mode();
+    let (done, given_back) = channel();
+    // Without a thread there is nobody who may wait.
+    let _ = thread::Builder::new().spawn(move || {
+        give_back();
+        let _ = done.send(());
+    });
+    let _ = given_back.recv_timeout(ABANDON);
+}
+
+/// Stops this process, as Ctrl-Z does, with the terminal given back; `go_on` is called when somebody
+/// lets it go on.
+pub(crate) fn leave_for_a_while(screen: &mut Screen, go_on: impl FnOnce()) -> io::Result<()> {
+    give_back();
+    let _ = emulate_default_handler(SIGTSTP);
+    go_on();
+    take()?;
+    repaint(screen)
+}
+
+/// Takes the terminal again: whoever had it while this process was stopped may have changed it.
+pub(crate) fn retake(screen: &mut Screen) -> io::Result<()> {
+    give_back();
+    take()?;
+    repaint(screen)
+}
+
 /// Whether there is no terminal any more on standard output.
 pub(crate) fn is_gone() -> bool {
     rustix::termios::tcgetattr(io::stdout()).is_err()
@@ -68,17 +111,38 @@ pub(crate) fn give_back_on_panic() {
 /// A screen to draw on.
 pub(crate) fn screen() -> io::Result<Screen> {
     let out = BufWriter::with_capacity(FRAME, io::stdout());
-    Terminal::new(CrosstermBackend::new(out)).map(ManuallyDrop::new)
+    let backend = CrosstermBackend::new(out);
+    let viewport = Viewport::Fixed(area(backend.size()?));
+    Terminal::with_options(backend, TerminalOptions { viewport }).map(ManuallyDrop::new)
+}
+
+/// Makes the screen as large as the terminal is now; gives what there is to draw on.
+pub(crate) fn fit(screen: &mut Screen) -> io::Result<Rect> {
+    let area = area(screen.size()?);
+    if screen.get_frame().area() != area {
+        screen.resize(area)?;
+    }
+    Ok(area)
 }
 
 /// Makes the next frame draw every cell. Not [`Terminal::clear`], which asks the terminal where its
 /// cursor is and waits for the answer.
 pub(crate) fn repaint(screen: &mut Screen) -> io::Result<()> {
-    let size = screen.size()?;
-    screen.resize(ratatui::layout::Rect::from((
-        ratatui::layout::Position::ORIGIN,
-        size,
-    )))
+    let area = area(screen.size()?);
+    screen.resize(area)
+}
+
+/// What is drawn on in a terminal that says it has this size. There is memory for each of its cells:
+/// not as much as a terminal can ask for.
+fn area(said: Size) -> Rect {
+    // One that does not know its size, as a new pseudo-terminal, says 0.
+    let side = |said: u16, usual: u16, most: u16| if said == 0 { usual } else { said.min(most) };
+    Rect::new(
+        0,
+        0,
+        side(said.width, USUAL.width, MOST.width),
+        side(said.height, USUAL.height, MOST.height),
+    )
 }
 
 /// Where keys come from.

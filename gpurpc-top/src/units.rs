@@ -1,5 +1,7 @@
 //! Numbers as people read them.
 
+pub use rpc_stats::printable;
+
 /// A number with a comma after each three digits.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -88,26 +90,6 @@ pub fn plural(number: u64, one: &str) -> String {
     format!("{} {one}{s}", grouped(number))
 }
 
-/// What a shell or a terminal cannot take for anything but text.
-pub fn printable(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_unsafe(c) {
-            safe.extend(c.escape_default());
-        } else {
-            safe.push(c);
-        }
-    }
-    safe
-}
-
-/// Controls, and what changes the direction or the look of the text around it.
-pub(crate) fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,6 +139,5 @@ mod tests {
         assert_eq!(clock(3723), "1:02:03");
         assert_eq!(plural(1, "port"), "1 port");
         assert_eq!(plural(1024, "port"), "1,024 ports");
-        assert_eq!(printable("a\x1b[0m\u{202e}é"), "a\\u{1b}[0m\\u{202e}é");
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use gpurpc_top::keys::{BINDINGS, Command, Key};
 use pty::{LONG, Pty, children, process_state};
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
 fn demo(size: (u16, u16)) -> Pty {
     let pty = Pty::run(&["--demo"], size, |_| ());
@@ -191,12 +191,23 @@ fn it_stops_and_goes_on_as_any_program() {
     }
 }
 
+/// Says `text` within two seconds, ten times as many on a machine that has none to spare, after this
+/// was done to the loader.
+#[track_caller]
+fn says_soon(pty: &Pty, text: &str, loader: Pid, signal: Signal) {
+    let asked = Instant::now();
+    kill_process(loader, signal).unwrap();
+    pty.shows(text);
+    let took = asked.elapsed();
+    println!("{text:?} was there after {took:?}");
+    assert!(took < Duration::from_secs(20), "{text}: after {took:?}");
+}
+
 #[test]
 fn a_loader_that_is_killed_leaves_its_last_frame() {
     let mut pty = demo((80, 24));
     let loader = children(pty.pid())[0];
-    kill_process(loader, Signal::KILL).unwrap();
-    pty.shows("ended by signal 9");
+    says_soon(&pty, "ended by signal 9", loader, Signal::KILL);
     assert!(pty.screen().contains("test_increment"), "the last frame");
     pty.type_in("q");
     assert_eq!(pty.end().code(), Some(137));
@@ -207,8 +218,7 @@ fn a_loader_that_is_killed_leaves_its_last_frame() {
 fn a_loader_that_is_stopped_is_said_not_to_respond() {
     let mut pty = demo((80, 24));
     let loader = children(pty.pid())[0];
-    kill_process(loader, Signal::STOP).unwrap();
-    pty.shows("not responding");
+    says_soon(&pty, "not responding", loader, Signal::STOP);
     assert!(pty.screen().contains("test_increment"), "the last frame");
     kill_process(loader, Signal::CONT).unwrap();
     pty.wait_for("it responds", |screen| !screen.contains("not responding"));
@@ -230,8 +240,7 @@ fn one_that_is_attached_leaves_the_program_alone() {
     watcher.assert_restored();
     let mut watcher = Pty::run(&["attach", &number], (100, 30), |_| ());
     watcher.shows("test_increment");
-    kill_process(loader, Signal::KILL).unwrap();
-    watcher.shows("The loader is gone");
+    says_soon(&watcher, "The loader is gone", loader, Signal::KILL);
     assert!(
         watcher.screen().contains("test_increment"),
         "the last frame"

@@ -150,7 +150,7 @@ pub struct Options {
     /// Write what was called, as JSON lines, when the run has ended.
     #[arg(long, value_name = "PATH")]
     pub report: Vec<PathBuf>,
-    /// End when this process, which has started this one, does.
+    /// End when this process, which has started this one, does, and leave it the file of statistics.
     #[arg(long, hide = true, value_name = "PID")]
     pub die_with_parent: Option<i32>,
 }

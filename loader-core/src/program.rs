@@ -7,12 +7,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use rpc_server::Table;
+use rpc_stats::printable;
 
 use crate::cli::{Cli, DeviceChoice, Options, Usage, parse};
 use crate::device::{Device, DeviceError};
 use crate::exit;
 use crate::image::{self, ImageKind};
 use crate::run::{RunError, run, run_serving};
+
+pub use crate::signals::bear_file_size_limit;
 
 /// How a device is opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -197,9 +200,11 @@ pub fn complain(name: &str, error: &dyn Error) {
     say(name, &sentence);
 }
 
-/// One line on standard error, behind the program's name.
+/// One line on standard error, behind the program's name. What would not be text to a terminal is
+/// spelled out: paths and arguments may hold anything.
 pub fn say(name: &str, sentence: &str) {
-    let line = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = sentence.split_whitespace().collect::<Vec<_>>();
+    let line = printable(&words.join(" "));
     // Nothing better can be done where even standard error is closed.
     let _ = io::stderr().write_all(format!("{name}: {line}\n").as_bytes());
 }

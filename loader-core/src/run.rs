@@ -94,6 +94,7 @@ pub fn run_serving(
     if let Some(parent) = options.die_with_parent {
         die_with(parent)?;
     }
+    signals::bear_file_size_limit()?;
     let report = Report::create(&options.report)?;
     let device: Arc<dyn Device> = Arc::from(device);
     let grid = options.grid(device.info())?;

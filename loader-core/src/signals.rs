@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 
 /// The first of SIGINT and SIGTERM that has come.
@@ -33,6 +33,14 @@ impl Interrupt {
             number => Some(number as i32),
         }
     }
+}
+
+/// Makes writing beyond `ulimit -f` fail, which is then said, instead of ending the process.
+///
+/// # Errors
+/// When the system does not let it.
+pub fn bear_file_size_limit() -> io::Result<()> {
+    flag::register(SIGXFSZ, Arc::default()).map(drop)
 }
 
 /// Text to a terminal from a process in its background is written, whatever `stty tostop` says:

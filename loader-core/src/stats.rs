@@ -53,7 +53,10 @@ impl Stats {
         let writer = match &options.stats {
             Some(To::Off) => return None,
             Some(To::At(path)) => Writer::create_at(path, &first, options.keep_stats),
-            None => Writer::create(&first, options.keep_stats),
+            None => match options.die_with_parent.map(u32::try_from) {
+                Some(Ok(parent)) if !options.keep_stats => Writer::create_for(parent, &first),
+                _ => Writer::create(&first, options.keep_stats),
+            },
         };
         match writer {
             Ok(writer) => Some(Self { name, writer, run }),

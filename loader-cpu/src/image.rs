@@ -45,8 +45,11 @@ impl Image {
         let mut file: std::fs::File = memfd_create("image", MemfdFlags::CLOEXEC)
             .map_err(|error| failed(error.to_string()))?
             .into();
-        file.write_all(bytes)
-            .map_err(|error| failed(error.to_string()))?;
+        file.write_all(bytes).map_err(|error| match error.kind() {
+            // Memory counts as a file here.
+            std::io::ErrorKind::FileTooLarge => failed(format!("{error} (see ulimit -f)")),
+            _ => failed(error.to_string()),
+        })?;
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         // SAFETY: loading runs the image's constructors. Its user asks for the program to be run,
         // within this process, and takes its effects as those of any program.

@@ -4,8 +4,6 @@
 //! other, and the client begins with a send. Acknowledging is lazy: a receive hands nothing back
 //! by itself; a receive after a receive, or a send of the other side, does.
 
-use core::mem::ManuallyDrop;
-
 use rpc_bitmap::{Device, Memory};
 use rpc_types::{Opcode, Packet, Status};
 
@@ -318,7 +316,7 @@ impl<T: Transport, L: Memory<Scope = Device>> DynamicPort<&Server<T, L>> {
         server: &std::sync::Arc<Server<T, L>>,
     ) -> DynamicPort<std::sync::Arc<Server<T, L>>> {
         // Not closed: it goes on as the other one.
-        let port = ManuallyDrop::new(self);
+        let port = std::mem::ManuallyDrop::new(self);
         DynamicPort {
             held: Held {
                 process: std::sync::Arc::clone(server),

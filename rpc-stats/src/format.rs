@@ -1,7 +1,7 @@
 //! What lies where in the file; all numbers are little-endian.
 //!
 //! ```text
-//!    0  magic, version: u32, flags: u32, zeros
+//!    0  magic, version: u32, flags: u32, a process: u32, zeros
 //!   64  slot 0
 //!  128  slot 1
 //!  256  what the slots refer to
@@ -11,7 +11,9 @@
 pub(crate) const VERSION: u32 = 1;
 const MAGIC: [u8; 8] = *b"gpurpcst";
 /// The file is to outlive its run.
-pub(crate) const KEEP: u32 = 1;
+const KEEP: u32 = 1;
+/// It is to outlive its run until a process has read it, whose number is in the header.
+const KEEP_FOR: u32 = 2;
 
 const LINE: usize = 64;
 /// The header and the two slots.
@@ -21,6 +23,17 @@ pub(crate) const BODY: u64 = 256;
 /// No payload is longer.
 pub(crate) const MOST: u64 = 64 << 20;
 
+/// What becomes of a file when its run has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It goes.
+    Removed,
+    /// It stays.
+    Kept,
+    /// It stays until this process has read and removed it.
+    KeptFor(u32),
+}
+
 /// Why a file's start is not that of statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
@@ -29,21 +42,31 @@ pub(crate) enum Wrong {
 }
 
 /// The first line of a file.
-pub(crate) fn header(flags: u32) -> [u8; LINE] {
+pub(crate) fn header(fate: Fate) -> [u8; LINE] {
+    let (flags, process) = match fate {
+        Fate::Removed => (0, 0),
+        Fate::Kept => (KEEP, 0),
+        Fate::KeptFor(process) => (KEEP_FOR, process),
+    };
     let mut line = [0; LINE];
     line[..8].copy_from_slice(&MAGIC);
     line[8..12].copy_from_slice(&VERSION.to_le_bytes());
     line[12..16].copy_from_slice(&flags.to_le_bytes());
+    line[16..20].copy_from_slice(&process.to_le_bytes());
     line
 }
 
-/// The flags in the first line of a file.
-pub(crate) fn check(line: &[u8; LINE]) -> Result<u32, Wrong> {
+/// What the first line of a file says of its fate.
+pub(crate) fn check(line: &[u8; LINE]) -> Result<Fate, Wrong> {
     if line[..8] != MAGIC {
         return Err(Wrong::Magic);
     }
     match u32_at(line, 8) {
-        VERSION => Ok(u32_at(line, 12)),
+        VERSION => Ok(match u32_at(line, 12) {
+            flags if flags & KEEP != 0 => Fate::Kept,
+            flags if flags & KEEP_FOR != 0 => Fate::KeptFor(u32_at(line, 16)),
+            _ => Fate::Removed,
+        }),
         version => Err(Wrong::Version(version)),
     }
 }

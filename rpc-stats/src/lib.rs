@@ -11,6 +11,7 @@
 //! | `observer` | `Observer`: what the pollers tell (feature `recorder`) |
 //! | `recorder` | `Recorder`: the thread that publishes it (feature `recorder`) |
 //! | `error` | why there are no statistics |
+//! | `text` | [`printable`]: text of others, for a terminal |
 //!
 //! Inside: `format` says what lies where in the file, `payload` writes a snapshot as bytes, `codec`
 //! numbers and text, `lock` is how a dead loader is known, and `collect` is what the recorder does each
@@ -32,6 +33,7 @@ mod reader;
 #[cfg(feature = "recorder")]
 mod recorder;
 mod snapshot;
+mod text;
 mod writer;
 
 pub use error::{DirectoryError, ReadError, WriteError};
@@ -45,4 +47,5 @@ pub use recorder::{Recorder, Source};
 pub use snapshot::{
     Event, OpcodeStats, PollerState, PollerStats, PortState, PortStats, RunEnd, RunInfo, Snapshot,
 };
+pub use text::{is_unsafe, printable};
 pub use writer::Writer;

@@ -10,17 +10,17 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fchmod, fstat, mkdir, open, openat, unlinkat};
-use rustix::process::getuid;
+use rustix::process::{Pid, getuid, test_kill_process};
 
 use crate::error::DirectoryError;
-use crate::format::{self, KEEP};
+use crate::format::{self, Fate};
 use crate::lock;
 
 /// What the names of files end with that are complete.
 const SUFFIX: &str = ".stats";
 /// And of those that are being made.
 const UNFINISHED: &str = ".new";
-/// How long making one takes at most: then who made it is gone.
+/// How long making one, or opening one that is left, takes at most: then who was about to is gone.
 const MAKING: Duration = Duration::from_mins(1);
 
 /// A run's file.
@@ -118,10 +118,24 @@ fn pid_of(name: &str) -> Option<u32> {
     pid.parse().ok().filter(|_| hex)
 }
 
+/// Whether a dead loader's file is not to be removed.
 fn is_kept(file: &File) -> bool {
     let mut line = [0; 64];
-    let read = file.read_exact_at(&mut line, 0);
-    read.is_ok() && format::check(&line).is_ok_and(|flags| flags & KEEP != 0)
+    if file.read_exact_at(&mut line, 0).is_err() {
+        return false;
+    }
+    match format::check(&line) {
+        Ok(Fate::Kept) => true,
+        // By now whoever is there has it open; or the number is another process's.
+        Ok(Fate::KeptFor(reader)) => is_there(reader) && !is_old(file),
+        Ok(Fate::Removed) | Err(_) => false,
+    }
+}
+
+fn is_there(process: u32) -> bool {
+    let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
+    let gone = |pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH);
+    pid.is_some_and(|pid| !gone(pid))
 }
 
 fn is_old(file: &File) -> bool {
@@ -212,4 +226,66 @@ fn look(path: &Path, mut f: impl FnMut(&OwnedFd, &str, &File)) -> Result<(), Dir
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::Snapshot;
+    use crate::writer::Writer;
+
+    /// A file of a loader that has ended: this process is its writer no more.
+    fn left_by(directory: &Path, name: &str, make: impl Fn(&Path) -> Writer) -> PathBuf {
+        let path = directory.join(name);
+        drop(make(&path));
+        path
+    }
+
+    #[test]
+    fn what_dead_loaders_leave_is_removed_unless_somebody_wants_it() {
+        let folder = format!("gpurpc-place-{}", std::process::id());
+        let directory = env::temp_dir().join(folder);
+        let _ = fs::remove_dir_all(&directory);
+        fs::create_dir(&directory).unwrap();
+        let first = Snapshot::default();
+        let name = |n: u8| format!("1-{n:016x}{SUFFIX}");
+        let kept = left_by(&directory, &name(1), |path| {
+            Writer::create_at(path, &first, true).unwrap()
+        });
+        let left_for = |n, reader| {
+            left_by(&directory, &name(n), |path| {
+                Writer::create_at_for(path, reader, &first).unwrap()
+            })
+        };
+        let wanted = left_for(2, std::process::id());
+        // No process has this number.
+        let unwanted = left_for(3, i32::MAX as u32);
+        let forgotten = left_for(4, std::process::id());
+        let then = SystemTime::now() - 2 * MAKING;
+        let file = File::options().write(true).open(&forgotten).unwrap();
+        file.set_modified(then).unwrap();
+        drop(file);
+        let alive = directory.join(name(5));
+        let writer = Writer::create_at(&alive, &first, false).unwrap();
+        // A killed loader's: it was not to be kept, and nobody has the lock.
+        let killed = directory.join(name(6));
+        fs::copy(&alive, &killed).unwrap();
+        let other = directory.join("somebody's");
+        fs::write(&other, "else").unwrap();
+
+        assert_eq!(clean_in(&directory).unwrap(), 3);
+        for (path, there) in [
+            (kept, true),
+            (wanted, true),
+            (unwanted, false),
+            (forgotten, false),
+            (alive, true),
+            (killed, false),
+            (other, true),
+        ] {
+            assert_eq!(path.exists(), there, "{}", path.display());
+        }
+        drop(writer);
+        fs::remove_dir_all(&directory).unwrap();
+    }
 }

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit, getuid};
 
 use crate::error::WriteError;
-use crate::format::{self, BODY, KEEP, MOST, Slot};
+use crate::format::{self, BODY, Fate, MOST, Slot};
 use crate::snapshot::Snapshot;
 use crate::{lock, payload, place};
 
@@ -42,11 +42,25 @@ impl Writer {
     /// # Errors
     /// When there is no place for it.
     pub fn create(first: &Snapshot, keep: bool) -> Result<Self, WriteError> {
+        Self::make_new(first, fate(keep))
+    }
+
+    /// As [`create`](Self::create), but the file stays for process `reader`, which is to remove it
+    /// when it has read what was published last. When that process is gone, too, the next loader
+    /// removes it.
+    ///
+    /// # Errors
+    /// When there is no place for it.
+    pub fn create_for(reader: u32, first: &Snapshot) -> Result<Self, WriteError> {
+        Self::make_new(first, Fate::KeptFor(reader))
+    }
+
+    fn make_new(first: &Snapshot, fate: Fate) -> Result<Self, WriteError> {
         let (directory, path) = place::make_directory()?;
         // Of no use to this run: it does not matter if it fails.
         let _ = place::clean();
         let name = place::new_name();
-        Self::make(directory, &path, Path::new(&name), first, keep)
+        Self::make(directory, &path, Path::new(&name), first, fate)
     }
 
     /// Makes the file at `path`, with `first` in it. A regular file of this user's that no loader
@@ -55,6 +69,19 @@ impl Writer {
     /// # Errors
     /// When something else is there, or it cannot be made.
     pub fn create_at(path: &Path, first: &Snapshot, keep: bool) -> Result<Self, WriteError> {
+        Self::make_at(path, first, fate(keep))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn create_at_for(
+        path: &Path,
+        reader: u32,
+        first: &Snapshot,
+    ) -> Result<Self, WriteError> {
+        Self::make_at(path, first, Fate::KeptFor(reader))
+    }
+
+    fn make_at(path: &Path, first: &Snapshot, fate: Fate) -> Result<Self, WriteError> {
         let create = |error: io::Error| WriteError::Create {
             path: path.to_owned(),
             error,
@@ -72,7 +99,7 @@ impl Writer {
             let path = path.to_owned();
             return Err(WriteError::Occupied { path, what });
         }
-        Self::make(directory, parent, Path::new(name), first, keep)
+        Self::make(directory, parent, Path::new(name), first, fate)
     }
 
     fn make(
@@ -80,7 +107,7 @@ impl Writer {
         parent: &Path,
         name: &Path,
         first: &Snapshot,
-        keep: bool,
+        fate: Fate,
     ) -> Result<Self, WriteError> {
         let path = parent.join(name);
         // Under its name it appears when it is locked and has something in it.
@@ -111,8 +138,7 @@ impl Writer {
         };
         // Whatever fails from here on, the file goes again.
         lock::take(&writer.file).map_err(|error| writer.failed(error))?;
-        let flags = if keep { KEEP } else { 0 };
-        writer.write_at(&format::header(flags), 0)?;
+        writer.write_at(&format::header(fate), 0)?;
         // So that both slots are there to be read.
         writer.write_at(&[0; 64], Slot::offset(1))?;
         writer.publish(first)?;
@@ -123,7 +149,7 @@ impl Writer {
             }
         })?;
         name.clone_into(&mut writer.name);
-        writer.keep = keep;
+        writer.keep = fate != Fate::Removed;
         Ok(writer)
     }
 
@@ -190,6 +216,10 @@ impl Writer {
             error,
         }
     }
+}
+
+fn fate(keep: bool) -> Fate {
+    if keep { Fate::Kept } else { Fate::Removed }
 }
 
 impl Drop for Writer {

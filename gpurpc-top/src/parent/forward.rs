@@ -51,7 +51,11 @@ impl Target {
 
 impl Forward {
     pub(super) fn watch() -> io::Result<Self> {
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT])?;
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGQUIT, SIGTSTP, SIGCONT])?;
+        // nohup means what it says.
+        if !is_ignored(SIGHUP) {
+            signals.add_signal(SIGHUP)?;
+        }
         let handle = signals.handle();
         let to = Arc::new(Mutex::new(Target::default()));
         let target = Arc::clone(&to);
@@ -78,6 +82,14 @@ impl Forward {
         lock(&self.to).child = None;
         self.handle.close();
     }
+}
+
+/// Whether this process was started with that signal ignored, as far as the system tells.
+fn is_ignored(number: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (number - 1) & 1 == 1)
 }
 
 fn lock(target: &Mutex<Target>) -> std::sync::MutexGuard<'_, Target> {

@@ -9,7 +9,7 @@ use clap::CommandFactory;
 use gpurpc_top::live::{Live, Target};
 use loader_core::cli::{Stats, parse_as};
 use loader_core::exit;
-use loader_core::program::{fail, refuse, say};
+use loader_core::program::{bear_file_size_limit, fail, refuse, say};
 use thiserror::Error;
 
 use crate::cli::{Action, Top, USAGE};
@@ -50,7 +50,8 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
         Some(Action::Completions { shell }) => return completions(*shell),
         None => {}
     }
-    let result = input(&top).and_then(|input| {
+    let limited = bear_file_size_limit().map_err(ParentError::Start);
+    let result = limited.and_then(|()| input(&top)).and_then(|input| {
         if has_screen() && !top.show.is_plain() {
             watch::run(&top, arguments, input)
         } else {
@@ -63,7 +64,9 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
 /// Whether a dashboard can be drawn and steered.
 pub(crate) fn has_screen() -> bool {
     let keys = || terminal::Keys::open().is_ok();
-    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    // One that says nothing of itself understands nothing.
+    let term = std::env::var_os("TERM");
+    let dumb = term.is_none_or(|term| term.is_empty() || term == "dumb");
     io::stdout().is_terminal() && !dumb && keys()
 }
 
@@ -103,11 +106,6 @@ fn input(top: &Top) -> Result<Stdio, ParentError> {
 /// however short its run is.
 fn keeps(top: &Top) -> bool {
     top.options.stats.is_none() && !top.options.keep_stats
-}
-
-/// What the child is told of its statistics.
-fn statistics(top: &Top) -> &'static [&'static str] {
-    if keeps(top) { &["--keep-stats"] } else { &[] }
 }
 
 /// Where the statistics of child `pid` will be; `None` if it is to write none.

@@ -7,11 +7,13 @@ use std::thread;
 use std::time::Duration;
 
 use gpurpc_top::source::Source;
+use loader_core::program::complain;
 use rpc_stats::{OpcodeStats, RunEnd, Snapshot};
 
 use super::forward::Forward;
 use super::start::{Outputs, Report, read, start};
 use super::{ParentError, code, source};
+use crate::NAME;
 use crate::cli::Top;
 use crate::records::Records;
 
@@ -28,8 +30,7 @@ pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u
     } else {
         Outputs::Inherited
     };
-    let more = super::statistics(top);
-    let (mut child, report) = start(more, arguments, input, outputs).map_err(ParentError::Start)?;
+    let (mut child, report) = start(&[], arguments, input, outputs).map_err(ParentError::Start)?;
     signals.to(&child);
     let (sender, receiver) = channel();
     thread::Builder::new()
@@ -61,9 +62,15 @@ pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u
         records.observe(complete(records.latest(), report));
         written = written.and(records.finish());
     }
-    let code = code(status);
-    written?;
-    Ok(code)
+    match (code(status), written) {
+        (0, Err(error)) => Err(error.into()),
+        // The program's own word counts for more.
+        (code, Err(error)) => {
+            complain(NAME, &error);
+            Ok(code)
+        }
+        (code, Ok(())) => Ok(code),
+    }
 }
 
 /// What is known at the end: the report's numbers, which are complete, and what the last snapshot

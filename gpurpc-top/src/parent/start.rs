@@ -6,11 +6,14 @@ use std::io::{self, BufRead, BufReader};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 use loader_core::report::{self, Calls, End, Line};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::getpid;
+use signal_hook::consts::SIGCHLD;
+use signal_hook::flag;
 
 use crate::child;
 
@@ -32,6 +35,8 @@ pub(super) fn start(
     input: Stdio,
     outputs: Outputs,
 ) -> io::Result<(Child, File)> {
+    // Who was started with this ignored, as below `trap '' CHLD`, does not hear how a child has ended.
+    flag::register(SIGCHLD, Arc::default())?;
     let (report, written) = pipe_with(PipeFlags::CLOEXEC)?;
     // The child has it; nothing else is started from here.
     fcntl_setfd(&written, FdFlags::empty())?;

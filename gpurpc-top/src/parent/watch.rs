@@ -74,23 +74,32 @@ impl Program for Group {
     }
 }
 
-/// A source that keeps what it has given last, and says so where there is none.
-struct Kept<'l> {
+/// What the child publishes, and once it has ended what it has reported: also of a run that was over
+/// before anybody looked.
+struct Both<'l> {
     live: Option<&'l mut Live>,
-    latest: Arc<Mutex<Option<Snapshot>>>,
+    report: Arc<Mutex<Option<Report>>>,
+    latest: Option<Snapshot>,
+    complete: bool,
 }
 
-impl Source for Kept<'_> {
+impl Source for Both<'_> {
     fn look(&mut self) -> Look {
-        let Some(live) = &mut self.live else {
-            return Look {
+        // In this order: it is written when nothing more is published.
+        let report = lock(&self.report).clone().filter(|_| !self.complete);
+        let mut look = match &mut self.live {
+            Some(live) => live.look(),
+            None => Look {
                 snapshot: None,
                 health: Health::Blind("they are off (--stats off)".to_owned()),
-            };
+            },
         };
-        let look = live.look();
-        if let Some(snapshot) = &look.snapshot {
-            *lock(&self.latest) = Some(snapshot.clone());
+        if look.snapshot.is_some() {
+            self.latest.clone_from(&look.snapshot);
+        }
+        if let Some(report) = report {
+            self.complete = true;
+            look.snapshot = Some(complete(self.latest.as_ref(), report));
         }
         look
     }
@@ -103,21 +112,17 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// Runs the image; gives the exit code.
 pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u8, ParentError> {
     let (looped, bell) = Loop::new().map_err(ParentError::Start)?;
-    let mut more = super::statistics(top).to_vec();
-    if top.demo {
-        more.push("--watched");
-    }
+    let more: &[&str] = if top.demo { &["--watched"] } else { &[] };
     let (mut child, report) =
-        start(&more, arguments, input, Outputs::Piped).map_err(ParentError::Start)?;
+        start(more, arguments, input, Outputs::Piped).map_err(ParentError::Start)?;
     let pipes = Pipes::default();
     drain(&mut child, &pipes).map_err(ParentError::Start)?;
     let report = collect(report).map_err(ParentError::Start)?;
-    let latest = Arc::new(Mutex::new(None));
     let group = Group {
         pid: Pid::from_child(&child),
         ended: Arc::new(AtomicBool::new(false)),
     };
-    await_end(&group, bell, report.clone(), Arc::clone(&latest)).map_err(ParentError::Start)?;
+    await_end(&group, bell, Arc::clone(&report)).map_err(ParentError::Start)?;
     let mut live = source(top, child.id());
     let watching = if top.demo {
         Watching::Demo
@@ -125,16 +130,18 @@ pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u
         Watching::Child
     };
     let mut state = State::new(top.show.settings(), watching);
-    let mut kept = Kept {
+    let mut source = Both {
         live: live.as_mut(),
-        latest,
+        report: Arc::clone(&report),
+        latest: None,
+        complete: false,
     };
     terminal::give_back_on_panic();
     let shown = catch_unwind(AssertUnwindSafe(|| {
         terminal::take()?;
         let mut palette = top.show.colours();
         let both = (&mut state, &mut palette);
-        looped.run(both, &mut kept, &pipes, &group, top.show.fps)
+        looped.run(both, &mut source, &pipes, &group, top.show.fps)
     }));
     terminal::give_back();
     if !matches!(shown, Ok(Ok(Left::Quit | Left::Interrupted))) {
@@ -185,12 +192,7 @@ fn collect(report: std::fs::File) -> io::Result<Arc<Mutex<Option<Report>>>> {
 }
 
 /// Rings when the child has ended; it is left to be reaped.
-fn await_end(
-    group: &Group,
-    bell: Bell,
-    report: Arc<Mutex<Option<Report>>>,
-    latest: Arc<Mutex<Option<Snapshot>>>,
-) -> io::Result<()> {
+fn await_end(group: &Group, bell: Bell, report: Arc<Mutex<Option<Report>>>) -> io::Result<()> {
     let (pid, ended) = (group.pid, Arc::clone(&group.ended));
     let started = Instant::now();
     thread::Builder::new()
@@ -220,13 +222,12 @@ fn await_end(
                 }
                 (None, None) => format!("The program ended after {after}"),
             };
-            let good = code == Some(0);
+            let ended = Ended {
+                sentence,
+                good: code == Some(0),
+            };
             let failed = code == Some(exit::LOADER.into());
-            let report = lock(&report).clone();
-            let seen = lock(&latest).clone();
-            let worth = !failed || seen.is_some();
-            let last = report.map(|report| Box::new(complete(seen.as_ref(), report)));
-            bell.ring(Event::Ended(Ended { sentence, good }, last, worth));
+            bell.ring(Event::Ended { ended, failed });
         })?;
     Ok(())
 }

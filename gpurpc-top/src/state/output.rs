@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 use std::fmt::Write;
 
+use rpc_stats::is_unsafe;
 use unicode_width::UnicodeWidthChar;
-
-use crate::units::is_unsafe;
 
 /// Bytes that are kept.
 pub const KEPT: usize = 4 << 20;

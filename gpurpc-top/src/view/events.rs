@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 use rpc_stats::Event;
+use unicode_width::UnicodeWidthStr;
 
 use super::text::{left, panel, put, right, span};
 use crate::palette::{Palette, Role};
@@ -20,14 +21,14 @@ pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, 
     };
     let title = format!("last calls, {mode}");
     let inner = panel(buf, area, &title, framed, palette);
-    let wide = inner.width >= 96;
-    let headings = heading(wide);
+    let width = inner.width.into();
+    let headings = whole(&heading(), width);
     put(
         buf,
         inner,
         0,
         span(
-            left(&headings, inner.width.into(), palette),
+            left(&headings, width, palette),
             palette.style(Role::Heading),
         ),
     );
@@ -56,40 +57,46 @@ pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, 
         } else {
             style
         };
-        let text = palette.text(line(state, event, wide, palette));
+        let text = palette.text(whole(&line(state, event, palette), width));
         put(
             buf,
             inner,
             n + 1,
-            Line::from(span(left(&text, inner.width.into(), palette), style)),
+            Line::from(span(left(&text, width, palette), style)),
         );
     }
 }
 
-fn heading(wide: bool) -> String {
-    let mut text = format!(
-        " {} {} {:<NAME$} {} {} {} {}",
-        right("TIME", 11),
-        right("PORT", 5),
-        "OPCODE",
-        right("LANES", 5),
-        right("LATENCY", 8),
-        right("WAIT", 8),
-        right("STATUS", 9),
-    );
-    if wide {
-        text = format!(
-            "{text} {} {} {} {}",
-            right("IN", 9),
-            right("OUT", 9),
-            right("POLLER", 6),
-            right("SAMPLED", 7)
-        );
+/// As many cells as there is room for, from the first on: a number that is cut is another number.
+fn whole(cells: &[String; 11], width: usize) -> String {
+    let mut text = String::new();
+    for (n, cell) in cells.iter().enumerate() {
+        if n > 0 && text.width() + 1 + cell.width() > width {
+            break;
+        }
+        text.push(' ');
+        text.push_str(cell);
     }
     text
 }
 
-fn line(state: &State, event: &Event, wide: bool, palette: Palette) -> String {
+fn heading() -> [String; 11] {
+    [
+        right("TIME", 11),
+        right("PORT", 5),
+        format!("{:<NAME$}", "OPCODE"),
+        right("LANES", 5),
+        right("LATENCY", 8),
+        right("WAIT", 8),
+        right("STATUS", 9),
+        right("IN", 9),
+        right("OUT", 9),
+        right("POLLER", 6),
+        right("SAMPLED", 7),
+    ]
+}
+
+fn line(state: &State, event: &Event, palette: Palette) -> [String; 11] {
     let name = state
         .shown()
         .name(event.opcode)
@@ -98,10 +105,13 @@ fn line(state: &State, event: &Event, wide: bool, palette: Palette) -> String {
         0 => "ok".to_owned(),
         n => format!("error {n}"),
     };
+    let sampled = match event.sampled {
+        0 | 1 => String::new(),
+        n => format!("1 in {n}"),
+    };
     let micros = event.time_ns / 1000;
     let at = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
-    let mut text = format!(
-        " {} {} {} {} {} {} {}",
+    [
         right(&at, 11),
         right(&event.port.to_string(), 5),
         left(&name, NAME, palette),
@@ -109,19 +119,9 @@ fn line(state: &State, event: &Event, wide: bool, palette: Palette) -> String {
         right(&time(event.latency_ns), 8),
         right(&time(event.wait_ns), 8),
         right(&status, 9),
-    );
-    if wide {
-        let sampled = match event.sampled {
-            0 | 1 => String::new(),
-            n => format!("1 in {n}"),
-        };
-        text = format!(
-            "{text} {} {} {} {}",
-            right(&bytes(event.bytes_in), 9),
-            right(&bytes(event.bytes_out), 9),
-            right(&event.poller.to_string(), 6),
-            right(&sampled, 7),
-        );
-    }
-    text
+        right(&bytes(event.bytes_in), 9),
+        right(&bytes(event.bytes_out), 9),
+        right(&event.poller.to_string(), 6),
+        right(&sampled, 7),
+    ]
 }

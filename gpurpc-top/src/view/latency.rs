@@ -130,7 +130,11 @@ fn chart(
         put(buf, inner, 0, span(" nothing was measured yet", dim));
         return;
     }
-    put(buf, inner, 0, percentiles(histogram, palette));
+    let mut line = percentiles(histogram, &ALL, palette);
+    if line.width() > inner.width.into() {
+        line = percentiles(histogram, &FEW, palette);
+    }
+    put(buf, inner, 0, line);
     let outside = usize::from(histogram.below() > 0) + usize::from(histogram.above() > 0);
     let rows = usize::from(inner.height).saturating_sub(2 + outside);
     let bars = bars(histogram, rows);
@@ -177,7 +181,11 @@ fn chart(
     }
 }
 
-fn percentiles(histogram: &Histogram, palette: Palette) -> Line<'static> {
+/// Percentiles that are named, and those where there is no room for all of them.
+const ALL: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+const FEW: [(&str, f64); 2] = [("p50", 0.5), ("p99", 0.99)];
+
+fn percentiles(histogram: &Histogram, shares: &[(&str, f64)], palette: Palette) -> Line<'static> {
     let mut spans = vec![span(
         format!(" {}", plural(histogram.count(), "call")),
         palette.style(Role::Value),
@@ -186,7 +194,7 @@ fn percentiles(histogram: &Histogram, palette: Palette) -> Line<'static> {
         spans.push(span(format!("  {label} "), palette.style(Role::Dim)));
         spans.push(span(palette.text(time(ns)), palette.style(Role::Value)));
     };
-    for (label, share) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)] {
+    for &(label, share) in shares {
         if let Some(ns) = histogram.percentile_ns(share) {
             add(label, ns);
         }

@@ -138,12 +138,24 @@ impl Pty {
         tcsetwinsize(master, winsize(width, height)).unwrap();
     }
 
+    /// A size that this side has no screen for.
+    pub fn resize_without_looking(&mut self, (width, height): (u16, u16)) {
+        let master = self.master.as_ref().expect("not hung up");
+        tcsetwinsize(master, winsize(width, height)).unwrap();
+    }
+
     /// The terminal goes away, as when its window is closed.
     pub fn hang_up(&mut self) {
-        self.closed.store(true, Ordering::SeqCst);
-        let reading = self.reading.take().expect("not hung up");
-        reading.join().unwrap();
+        self.stop_reading();
         self.master = None;
+    }
+
+    /// What the program writes is no longer taken.
+    pub fn stop_reading(&mut self) {
+        self.closed.store(true, Ordering::SeqCst);
+        if let Some(reading) = self.reading.take() {
+            reading.join().unwrap();
+        }
     }
 
     pub fn screen(&self) -> String {
