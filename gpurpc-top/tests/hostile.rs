@@ -132,9 +132,9 @@ fn a_flood_is_drained_and_bounded() {
         &["--threads", "16", "--timeout", "300"],
         (80, 24),
         |command| {
-            // Some 24 MiB; half of it are lines without anything in them.
+            // Some 10 MiB; two fifths of it are lines without anything in them.
             command.arg(args);
-            for n in 0..12 {
+            for n in 0..5 {
                 let text = if n % 2 == 0 { "x" } else { "\n" };
                 command.arg(text.repeat((128 << 10) - 1));
             }
@@ -279,8 +279,8 @@ fn is_hup_ignored() -> bool {
 }
 
 /// Two demos in a directory of their own, and what is set for whoever looks for them.
-fn two_demos() -> (tempdir::Folder, [Pty; 2]) {
-    let folder = tempdir::Folder::new("gpurpc-two");
+fn two_demos(name: &str) -> (tempdir::Folder, [Pty; 2]) {
+    let folder = tempdir::Folder::new(name);
     let demos = [(); 2].map(|()| {
         let pty = Pty::run(&["--demo"], (80, 24), |command| {
             command.env("XDG_RUNTIME_DIR", &folder.0);
@@ -316,7 +316,7 @@ mod tempdir {
 
 #[test]
 fn the_list_of_loaders_bears_what_the_dashboard_bears() {
-    let (folder, demos) = two_demos();
+    let (folder, demos) = two_demos("gpurpc-list");
     let list = || {
         let pty = Pty::run(&["attach"], (80, 24), |command| {
             command.env("XDG_RUNTIME_DIR", &folder.0);
@@ -378,7 +378,7 @@ fn the_list_of_loaders_bears_what_the_dashboard_bears() {
 
 #[test]
 fn watching_at_intervals_ends_when_nobody_reads() {
-    let (folder, demos) = two_demos();
+    let (folder, demos) = two_demos("gpurpc-intervals");
     let loader = children(demos[0].pid())[0].as_raw_nonzero();
     let line = format!("\"$TOP\" attach --batch -d 0.1 {loader} | head -n 1");
     let mut command = Command::new("sh");

@@ -118,6 +118,7 @@ fn slow(rows: &[Row], slow_ns: u64) -> Option<Lint> {
     let row = rows.iter().filter(slow).max_by_key(|row| row.p99_ns)?;
     let others = match rows.iter().filter(slow).count() {
         1 => String::new(),
+        2 => "; 1 more is slow".to_owned(),
         n => format!("; {} more are slow", n - 1),
     };
     Some(Lint {
