@@ -120,7 +120,8 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
     }
 
     /// What a parked poller does when it wakes by itself: it sees to the clients that set no summary
-    /// word, and to a port whose flag was seen long after the word.
+    /// word, such as those whose clock shows what it showed at the port's last request, some seconds
+    /// ago; and to a port whose flag was seen long after the word.
     pub(super) fn look_from_park(&mut self) -> bool {
         self.look_around((self.groups / SWEEP_WAKES + 1).min(MOST_SWEPT_PARKED))
     }
