@@ -117,7 +117,7 @@ fn each_packet_of_a_full_ring_completes_its_own_signal() {
             while index - hsa_queue_load_read_index_scacquire(session.queue()) >= 64 {
                 // Mostly without a rest, to be there when the slot is given back.
                 looks += 1;
-                if looks % 4096 == 0 {
+                if looks.is_multiple_of(4096) {
                     thread::yield_now();
                 }
             }
