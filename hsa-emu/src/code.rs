@@ -20,9 +20,11 @@ pub(crate) struct Code {
     words: Box<[u32]>,
     wave32: Slots,
     wave64: OnceLock<Slots>,
-    /// Functions: start, size, name; sorted.
-    symbols: Vec<(u64, u64, String)>,
+    symbols: Names,
 }
+
+/// Functions: start, size, name; sorted. An image's segments share them.
+pub(crate) type Names = Arc<[(u64, u64, String)]>;
 
 fn slots(count: usize) -> Slots {
     (0..count).map(|_| OnceLock::new()).collect()
@@ -30,12 +32,11 @@ fn slots(count: usize) -> Slots {
 
 impl Code {
     /// Code of these bytes at `start`.
-    pub(crate) fn new(start: u64, bytes: &[u8], mut symbols: Vec<(u64, u64, String)>) -> Self {
+    pub(crate) fn new(start: u64, bytes: &[u8], symbols: Names) -> Self {
         let words: Box<[u32]> = bytes
             .chunks_exact(4)
             .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
             .collect();
-        symbols.sort_unstable();
         Self {
             start,
             wave32: slots(words.len()),

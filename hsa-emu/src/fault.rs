@@ -42,6 +42,10 @@ pub(crate) enum Cause {
     Trap(u32),
     /// The packet asks for what cannot be.
     Packet(&'static str),
+    /// The host has not enough memory for the waves.
+    NoMemory,
+    /// The emulator itself has failed.
+    Broken,
 }
 
 /// A fault.
@@ -59,6 +63,20 @@ pub(crate) struct Fault {
     pub(crate) workgroup: [u32; 3],
     /// The wave in it.
     pub(crate) wave: u32,
+}
+
+impl Fault {
+    /// A fault that is no instruction's.
+    pub(crate) fn of_packet(cause: Cause) -> Box<Self> {
+        Box::new(Self {
+            cause,
+            pc: 0,
+            place: String::new(),
+            instruction: None,
+            workgroup: [0; 3],
+            wave: 0,
+        })
+    }
 }
 
 impl fmt::Display for Cause {
@@ -92,6 +110,13 @@ impl fmt::Display for Cause {
             Self::Fetch => f.write_str("no code is there"),
             Self::Trap(number) => write!(f, "trap {number}"),
             Self::Packet(why) => write!(f, "the dispatch packet is wrong: {why}"),
+            Self::NoMemory => f.write_str(
+                "the host has not enough memory for the kernel's waves: a smaller private segment \
+                 (stack) may help",
+            ),
+            Self::Broken => {
+                f.write_str("the emulator failed, which is a bug of it: please report it")
+            }
         }
     }
 }
@@ -99,7 +124,13 @@ impl fmt::Display for Cause {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.cause)?;
-        if matches!(self.cause, Cause::Packet(_)) {
+        // What no instruction has done has no place.
+        if self.pc == 0
+            && matches!(
+                self.cause,
+                Cause::Packet(_) | Cause::NoMemory | Cause::Broken
+            )
+        {
             return Ok(());
         }
         if let Some(text) = &self.instruction {

@@ -1,12 +1,12 @@
 //! Loads a code object: an ELF file for gfx1100.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol, RelocationFlags, RelocationTarget, SymbolKind};
 
-use crate::code::Code;
+use crate::code::{Code, Names};
 use crate::machine::Machine;
 use crate::memory::{Access, Region, load16, load32, pointer, store32, store64};
 use crate::pages::Pages;
@@ -163,7 +163,7 @@ impl Image {
     /// Makes the segments known to the device.
     fn publish(&mut self, file: &File<'_>, base: u64) -> Result<(), Refused> {
         let endian = file.endian();
-        let names = functions(file, base);
+        let names: Names = functions(file, base).into();
         for header in segments(file) {
             let start = base + header.p_vaddr(endian);
             let size = header.p_memsz(endian);
@@ -173,6 +173,17 @@ impl Image {
             } else {
                 Access::Read
             };
+            if executable {
+                // What the file has of it: the rest is zeros, which are no instructions, and may be
+                // far more than the file.
+                let size = header.p_filesz(endian).min(size);
+                // SAFETY: a segment within the pages, relocated; no program may write to it yet, as
+                // the space does not have it.
+                let bytes = unsafe { std::slice::from_raw_parts(pointer(start), size as usize) };
+                let code = Code::new(start, bytes, Arc::clone(&names));
+                self.machine.codes.insert(code);
+                self.codes.push(start);
+            }
             let mut space = self
                 .machine
                 .space
@@ -187,14 +198,6 @@ impl Image {
             }
             drop(space);
             self.regions.push(start);
-            if executable {
-                // SAFETY: a segment within the pages; relocated, and from now on only read.
-                let bytes = unsafe { std::slice::from_raw_parts(pointer(start), size as usize) };
-                self.machine
-                    .codes
-                    .insert(Code::new(start, bytes, names.clone()));
-                self.codes.push(start);
-            }
         }
         Ok(())
     }

@@ -104,6 +104,11 @@ impl Launch {
         if packet.grid.contains(&0) {
             return Err("a grid dimension is 0");
         }
+        // As the agent says; and so the number of workgroups is far from an overflow.
+        let threads = packet.grid.map(u128::from).iter().product::<u128>();
+        if threads > u32::MAX.into() {
+            return Err("a grid has at most 4294967295 work-items");
+        }
         if packet.local > MOST_LOCAL {
             return Err("a workgroup has at most 65536 bytes of local memory");
         }

@@ -105,14 +105,7 @@ impl Machine {
         };
         let result = match launch {
             Ok(launch) => schedule::run(&launch, &self.space, &self.options, stop),
-            Err(why) => Err(Box::new(Fault {
-                cause: Cause::Packet(why),
-                pc: 0,
-                place: String::new(),
-                instruction: None,
-                workgroup: [0; 3],
-                wave: 0,
-            })),
+            Err(why) => Err(Fault::of_packet(Cause::Packet(why))),
         };
         crate::trace::flush();
         if let Err(fault) = &result {

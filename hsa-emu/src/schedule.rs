@@ -167,16 +167,18 @@ impl Schedule<'_> {
 
     /// Makes the waves of a workgroup.
     fn begin(&self, index: u64) {
-        let made = self.launch.group(index);
+        // Who counted the waves must say so if there are none: others wait for them.
+        let made = catch_unwind(AssertUnwindSafe(|| self.launch.group(index)));
         let mut state = self.lock();
         match made {
-            Some(waves) => {
+            Ok(Some(waves)) => {
                 // The last workgroup of a dimension may have fewer.
                 state.resident -= self.launch.waves() - waves.len() as u32;
                 state.ready.extend(waves);
                 self.changed.notify_all();
             }
-            None => self.fail(&mut state, no_memory()),
+            Ok(None) => self.fail(&mut state, Fault::of_packet(Cause::NoMemory)),
+            Err(_) => self.fail(&mut state, Fault::of_packet(Cause::Broken)),
         }
     }
 
@@ -253,27 +255,12 @@ impl Schedule<'_> {
     }
 }
 
-fn packet_fault(why: &'static str) -> Box<Fault> {
-    Box::new(Fault {
-        cause: Cause::Packet(why),
-        pc: 0,
-        place: String::new(),
-        instruction: None,
-        workgroup: [0; 3],
-        wave: 0,
-    })
-}
-
-fn no_memory() -> Box<Fault> {
-    packet_fault("there is not enough memory for its waves")
-}
-
 /// The interpreter itself has failed.
 fn broken(wave: &Wave) -> Box<Fault> {
     Box::new(Fault {
         pc: wave.pc,
         workgroup: wave.group.id,
         wave: wave.number,
-        ..*packet_fault("the emulator failed; please report this")
+        ..*Fault::of_packet(Cause::Broken)
     })
 }

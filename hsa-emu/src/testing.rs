@@ -132,7 +132,7 @@ impl Bench {
             .chain([&END])
             .flat_map(|word| word.to_le_bytes())
             .collect();
-        self.codes.insert(Code::new(CODE, &bytes, Vec::new()));
+        self.codes.insert(Code::new(CODE, &bytes, Arc::default()));
         self.wave.forget_code();
         self.wave.pc = CODE;
         self.wave.run(space, 1_000_000)

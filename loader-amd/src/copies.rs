@@ -109,14 +109,16 @@ impl Copies {
     }
 
     /// Frees what no copy uses any more. Of a copy that runs on a device that has failed nobody
-    /// knows when it is over: its buffer stays.
-    pub(crate) fn free(self, api: &Api) {
+    /// knows when it is over: its buffer stays, and so must the memory on its other side. Whether there
+    /// is none such.
+    pub(crate) fn free(self, api: &Api) -> bool {
         let into = |mutex: Mutex<Lent>| {
             mutex
                 .into_inner()
                 .unwrap_or_else(std::sync::PoisonError::into_inner)
         };
         let Lent { free, parked } = into(self.lent);
+        let mut all = true;
         let blocking = self
             .blocking
             .into_inner()
@@ -128,8 +130,11 @@ impl Copies {
             if matches!(buffer.is_done(api), Ok(true)) {
                 buffer.signal.destroy(api);
                 buffer.memory.free(api);
+            } else {
+                all = false;
             }
         }
+        all
     }
 }
 

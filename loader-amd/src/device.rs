@@ -51,7 +51,7 @@ pub(crate) struct Places {
 
 /// An AMD device with at most one image.
 ///
-/// Dropping it frees everything, whatever still runs on it.
+/// Dropping it frees everything, whatever still runs on it; but no memory if a copy does not end.
 pub struct AmdDevice {
     /// What opening it took.
     stages: Vec<Stage>,
@@ -154,8 +154,14 @@ impl Drop for AmdDevice {
         self.queue.destroy(&self.runtime);
         // SAFETY: taken once, here; nothing uses it behind this.
         let copies = unsafe { std::mem::ManuallyDrop::take(&mut self.copies) };
-        copies.free(&self.runtime);
-        if let Some(loaded) = self.loaded.take() {
+        let over = copies.free(&self.runtime);
+        let loaded = self.loaded.take();
+        if !over {
+            // A copy may still read or write any of it: it goes with the runtime, or the process.
+            std::mem::forget(loaded);
+            return;
+        }
+        if let Some(loaded) = loaded {
             loaded.free(&self.runtime);
         }
         let memory = std::mem::take(&mut *lock(&self.memory));

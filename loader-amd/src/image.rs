@@ -3,6 +3,7 @@
 //! The metadata is a MessagePack map in an ELF note (code object version 3 and later). It is read
 //! before the runtime sees the image, so that what does not fit is refused in a sentence.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use object::LittleEndian;
@@ -27,8 +28,8 @@ pub(crate) struct CodeObject {
     pub(crate) kernels: Vec<KernelInfo>,
     /// Where its writable data will lie, counted from where it is loaded.
     pub(crate) data: Vec<Range<u64>>,
-    /// Name and place of each global.
-    pub(crate) globals: Vec<(String, u64)>,
+    /// Name and place of each global whose name is its own.
+    pub(crate) globals: BTreeMap<String, u64>,
 }
 
 /// What is known of a kernel.
@@ -84,10 +85,11 @@ impl CodeObject {
                 .map(KernelInfo::new)
                 .collect::<Result<_, _>>()?,
             data: data(image),
-            globals: file
-                .dynamic_symbols()
-                .filter_map(|symbol| Some((symbol.name().ok()?.to_owned(), symbol.address())))
-                .collect(),
+            globals: unambiguous(
+                file.dynamic_symbols()
+                    .filter(ObjectSymbol::is_definition)
+                    .filter_map(|symbol| Some((symbol.name().ok()?.to_owned(), symbol.address()))),
+            ),
         })
     }
 
@@ -201,6 +203,20 @@ fn string(map: &Value, key: &str) -> String {
         .to_owned()
 }
 
+/// Names that stand for one place each. Which of several the runtime takes is its own affair; and
+/// what the host copies for the program follows from where the runtime says that a name lies.
+fn unambiguous(symbols: impl Iterator<Item = (String, u64)>) -> BTreeMap<String, u64> {
+    let mut places: BTreeMap<String, Option<u64>> = BTreeMap::new();
+    for (name, place) in symbols {
+        places
+            .entry(name)
+            .and_modify(|known| *known = known.filter(|&known| known == place))
+            .or_insert(Some(place));
+    }
+    let one = |(name, place): (String, Option<u64>)| Some((name, place?));
+    places.into_iter().filter_map(one).collect()
+}
+
 /// The segments that are written to.
 fn data(image: &[u8]) -> Vec<Range<u64>> {
     let endian = LittleEndian;
@@ -236,6 +252,13 @@ mod tests {
         }
         assert_eq!(processor(agent), "gfx90a:sramecc+:xnack-");
         assert_eq!(processor("gfx1100"), "gfx1100");
+    }
+
+    #[test]
+    fn a_name_of_two_places_is_no_ones() {
+        let symbols = [("a", 1), ("b", 2), ("a", 3), ("c", 4), ("c", 4), ("a", 1)];
+        let found = unambiguous(symbols.map(|(name, at)| (name.to_owned(), at)).into_iter());
+        assert_eq!(found, [("b".into(), 2), ("c".into(), 4)].into());
     }
 
     #[test]

@@ -320,6 +320,30 @@ fn memory_is_copied_within_its_bounds() {
     turn.assert_clean();
 }
 
+/// What a copy may still write to is nobody else's.
+#[test]
+fn memory_of_a_copy_that_does_not_end_stays() {
+    let _turn = turn(State::default());
+    let device = Arc::new(open(None).unwrap());
+    device.load(&image()).unwrap();
+    device.reserve_heap(4 << 20).unwrap();
+    device.reserve_staging().unwrap();
+    let heap = device.allocate(8).unwrap();
+    let private = device.allocate_private(8).unwrap();
+    with(|state| state.copies_hang = true);
+    let mut staging = Arc::clone(&device).staging().unwrap();
+    staging.start_to_device(8, heap).unwrap();
+    drop(staging);
+    drop(device);
+    with(|state| {
+        assert!(state.live.contains_key(&private));
+        let inside = |start: &u64| (*start..*start + state.sizes[start] as u64).contains(&heap);
+        let memory = state.live.iter().filter(|(_, what)| **what == "memory");
+        assert!(memory.map(|(start, _)| start).any(inside));
+        assert_eq!((&state.wrong, state.started), (&Vec::new(), 0));
+    });
+}
+
 #[test]
 fn atomics_are_asked_of_the_link() {
     let _turn = turn(State::default());

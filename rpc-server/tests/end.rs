@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use common::{Layout, Plan, SECOND, eventually, on_both_layouts, say};
 use rpc_port::procedure::{Empty, Increment, Noop};
+use rpc_port::transport::Request;
 use rpc_port::{Error, Procedure};
 use rpc_server::{End, EndCause, ExchangeState, Flow, Stream};
-use rpc_types::{Opcode, Status};
+use rpc_types::{Opcode, Packet, Status};
 
 on_both_layouts!(
     exits,
@@ -24,6 +25,7 @@ on_both_layouts!(
     stop_device,
     idle_scans_little,
     wakes_from_idle,
+    parked_pollers_look,
     watcher_held_up,
     poller_fault,
 );
@@ -243,6 +245,33 @@ fn wakes_from_idle<T: Layout>() {
         thread::sleep(Duration::from_millis(3));
         assert_eq!(rig.client(hint).call::<Increment>(&1), Ok(2));
         say(&rig.client(hint), Opcode::WRITE_TO_STDOUT, b"x").unwrap();
+    }
+}
+
+/// A client that does not leave word of its requests is served all the same, a little later.
+fn parked_pollers_look<T: Layout>() {
+    let mut plan = Plan::new(200);
+    plan.options.pollers = 4;
+    let rig = plan.start::<T>();
+    // Long enough for all but the watcher to be parked.
+    thread::sleep(Duration::from_millis(100));
+    for port in [0, 4, 8, 12, 199] {
+        let mut packet = Packet::ZERO;
+        packet.set(&1_u64);
+        let opening = Some(Increment::OPCODE);
+        rig.transport.put(port, 0, &packet, 8, opening);
+        let request = Request {
+            sequence: 1,
+            opcode: Increment::OPCODE,
+            mask: 1,
+            opening: true,
+            bytes: 8,
+            in_packets: true,
+            by_lane: false,
+            ordered: true,
+        };
+        rig.transport.publish_request(port, &request);
+        eventually("a reply", || rig.transport.poll_reply(port, 0, 1).is_some());
     }
 }
 

@@ -53,9 +53,13 @@ pub fn directory() -> Result<PathBuf, DirectoryError> {
 /// # Errors
 /// When a directory for them is there and cannot be looked into.
 pub fn runs() -> Result<Vec<Found>, DirectoryError> {
+    runs_in(&candidates())
+}
+
+fn runs_in(candidates: &[PathBuf]) -> Result<Vec<Found>, DirectoryError> {
     let mut runs = Vec::new();
-    for path in candidates() {
-        look(&path, |_, name, file| {
+    for (index, path) in candidates.iter().enumerate() {
+        let looked = look(path, |_, name, file| {
             if let Some(pid) = pid_of(name) {
                 runs.push(Found {
                     pid,
@@ -64,7 +68,8 @@ pub fn runs() -> Result<Vec<Found>, DirectoryError> {
                     alive: lock::is_taken(file).unwrap_or(true),
                 });
             }
-        })?;
+        });
+        unless_anothers(index, looked)?;
     }
     runs.sort_by(|a, b| b.pid.cmp(&a.pid).then_with(|| a.path.cmp(&b.path)));
     Ok(runs)
@@ -76,10 +81,33 @@ pub fn runs() -> Result<Vec<Found>, DirectoryError> {
 /// When a directory for them is there and cannot be looked into.
 pub fn clean() -> Result<usize, DirectoryError> {
     let mut removed = 0;
-    for path in candidates() {
-        removed += clean_in(&path)?;
+    for (index, path) in candidates().iter().enumerate() {
+        removed += unless_anothers(index, clean_in(path))?;
     }
     Ok(removed)
+}
+
+/// What is done in candidate `index`; nothing where no loader of this user can have put a file. Anyone
+/// may take the name in the directory for temporary files, and that is to keep nobody from the
+/// preferred one.
+fn unless_anothers<T: Default>(
+    index: usize,
+    done: Result<T, DirectoryError>,
+) -> Result<T, DirectoryError> {
+    use rustix::io::Errno;
+    let is_anothers = |error: &DirectoryError| match error {
+        DirectoryError::Foreign { .. } => true,
+        DirectoryError::System { error, .. } => {
+            // A symbolic link, something else, a directory of somebody who lets nobody in.
+            [Errno::LOOP, Errno::NOTDIR, Errno::ACCESS]
+                .map(|errno| Some(errno.raw_os_error()))
+                .contains(&error.raw_os_error())
+        }
+    };
+    match done {
+        Err(error) if index > 0 && is_anothers(&error) => Ok(T::default()),
+        done => done,
+    }
 }
 
 fn clean_in(path: &Path) -> Result<usize, DirectoryError> {
@@ -239,6 +267,34 @@ mod tests {
         let path = directory.join(name);
         drop(make(&path));
         path
+    }
+
+    #[test]
+    fn what_others_put_in_the_second_place_hides_no_run() {
+        let folder = format!("gpurpc-places-{}", std::process::id());
+        let root = env::temp_dir().join(folder);
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(root.join("own")).unwrap();
+        let own = root.join("own").join(new_name());
+        let writer = Writer::create_at(&own, &Snapshot::default(), false).unwrap();
+        std::os::unix::fs::symlink("own", root.join("link")).unwrap();
+        fs::write(root.join("file"), "").unwrap();
+        for trap in ["link", "file"] {
+            let trap = root.join(trap);
+            let runs = runs_in(&[root.join("own"), trap.clone()]).unwrap();
+            assert_eq!(runs.len(), 1, "{}", trap.display());
+            // As the preferred one it is told of.
+            assert!(runs_in(&[trap]).is_err());
+        }
+        let path = root.join("another's");
+        let foreign = || DirectoryError::Foreign {
+            path: path.clone(),
+            owner: 1,
+        };
+        assert!(unless_anothers::<()>(1, Err(foreign())).is_ok());
+        assert!(unless_anothers::<()>(0, Err(foreign())).is_err());
+        drop(writer);
+        fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]

@@ -173,7 +173,8 @@ impl Writer {
             ..self.slot
         };
         let index = 1 - self.index;
-        if self.slot.sequence == 0 || self.scratch != self.payload {
+        let changed = self.slot.sequence == 0 || self.scratch != self.payload;
+        if changed {
             slot.length = self.scratch.len() as u64;
             slot.offset = place_of(
                 slot.length,
@@ -188,11 +189,14 @@ impl Writer {
                 });
             }
             self.write_at(&self.scratch, slot.offset)?;
-            std::mem::swap(&mut self.scratch, &mut self.payload);
         }
         // After what it refers to. A reader of the slot before last finds that out by the checksum.
         self.write_at(&slot.to_bytes(), Slot::offset(index))?;
         (self.slot, self.index) = (slot, index);
+        // Only now: had the slot not been written, the next one would take this for what it refers to.
+        if changed {
+            std::mem::swap(&mut self.scratch, &mut self.payload);
+        }
         Ok(slot.sequence)
     }
 

@@ -1,5 +1,6 @@
 //! Memory pools, copies, and memory of the host that is lent.
 
+use std::collections::hash_map::Entry;
 use std::ffi::c_void;
 use std::sync::{Arc, PoisonError};
 use std::thread;
@@ -260,17 +261,23 @@ pub unsafe extern "C" fn hsa_amd_memory_lock(
         size: size as u64,
         access: Access::Write,
     };
-    let locks = runtime.locked.entry(region.start).or_insert(0);
-    if *locks == 0 {
-        let mut space = machine()
-            .space
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        if !space.insert(region) {
-            return status::OUT_OF_RESOURCES;
+    match runtime.locked.entry(region.start) {
+        Entry::Occupied(mut locks) => match locks.get().checked_add(1) {
+            Some(more) => *locks.get_mut() = more,
+            None => return status::OUT_OF_RESOURCES,
+        },
+        Entry::Vacant(locks) => {
+            let mut space = machine()
+                .space
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
+            // Known only if it is there: what failed is not to be unlocked.
+            if !space.insert(region) {
+                return status::OUT_OF_RESOURCES;
+            }
+            locks.insert(1);
         }
     }
-    *locks += 1;
     // SAFETY: not null, so valid for writes.
     unsafe { device.write(host) };
     status::SUCCESS

@@ -1,6 +1,7 @@
 //! Queues: a ring of packets that a thread of its own serves in order.
 
 use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -88,8 +89,13 @@ impl QueueState {
                     .wait(Condition::GreaterOrEqual, read as i64, Some(end));
                 continue;
             }
-            let result = self.process(at, value & 0xff, read);
-            if let Err(fault) = result {
+            // Before the slot is given back: a submitter that waits for room writes there at once.
+            // SAFETY: the completion signal of the packet, aligned.
+            let completion = unsafe { load64(pointer(at + 56)) };
+            // Whoever waits for the kernel is told of a panic, too.
+            let work = AssertUnwindSafe(|| self.process(at, value & 0xff, read));
+            let result = catch_unwind(work);
+            if let Err(fault) = result.unwrap_or_else(|_| Err(Fault::of_packet(Cause::Broken))) {
                 self.report(&fault);
                 return;
             }
@@ -100,8 +106,6 @@ impl QueueState {
             read += 1;
             self.index(READ_INDEX).store(read, Ordering::Release);
             // The last thing: who waits for it may destroy the queue.
-            // SAFETY: the completion signal of the packet, aligned.
-            let completion = unsafe { load64(pointer(at + 56)) };
             if let Some(signal) = Signal::find(Handle { handle: completion }) {
                 signal.update(|value| value.wrapping_sub(1));
             }
@@ -118,14 +122,7 @@ impl QueueState {
                 self.barrier(at, kind == kind::BARRIER_OR);
                 Ok(())
             }
-            _ => Err(Box::new(Fault {
-                cause: Cause::Packet("its type is unknown"),
-                pc: 0,
-                place: String::new(),
-                instruction: None,
-                workgroup: [0; 3],
-                wave: 0,
-            })),
+            _ => Err(Fault::of_packet(Cause::Packet("its type is unknown"))),
         }
     }
 
@@ -202,6 +199,8 @@ impl QueueState {
             Cause::Illegal(_) => status::ILLEGAL_INSTRUCTION,
             Cause::Trap(_) => status::EXCEPTION,
             Cause::Packet(_) => status::INVALID_PACKET_FORMAT,
+            Cause::NoMemory => status::OUT_OF_RESOURCES,
+            Cause::Broken => status::ERROR,
         };
         if let Some(callback) = self.callback {
             let data = self.data.lock().unwrap_or_else(PoisonError::into_inner).0;

@@ -98,7 +98,8 @@ pub extern "C" fn hsa_init() -> Status {
     status::SUCCESS
 }
 
-/// `hsa_shut_down`: the last one stops kernels and frees everything.
+/// `hsa_shut_down`: the last one stops kernels and frees everything but what was allocated from pools,
+/// which a copy may still use.
 #[unsafe(no_mangle)]
 pub extern "C" fn hsa_shut_down() -> Status {
     let mut runtime = match runtime() {
@@ -112,6 +113,7 @@ pub extern "C" fn hsa_shut_down() -> Status {
     let Runtime {
         queues,
         executables,
+        locked,
         ..
     } = std::mem::take(&mut *runtime);
     drop(runtime);
@@ -119,5 +121,13 @@ pub extern "C" fn hsa_shut_down() -> Status {
         queue.end();
     }
     drop(executables);
+    // The host's memory is its own again.
+    let mut space = machine()
+        .space
+        .write()
+        .unwrap_or_else(PoisonError::into_inner);
+    for start in locked.into_keys() {
+        space.remove(start);
+    }
     status::SUCCESS
 }

@@ -165,6 +165,19 @@ impl Session {
         arguments: &[u64],
         seconds: u64,
     ) -> End {
+        let grid = [blocks * u32::from(threads), 1, 1];
+        self.launch_grid(kernel, grid, threads, arguments, seconds)
+    }
+
+    /// The same for a grid of so many threads in each dimension.
+    pub(crate) fn launch_grid(
+        &self,
+        kernel: &str,
+        grid: [u32; 3],
+        threads: u16,
+        arguments: &[u64],
+        seconds: u64,
+    ) -> End {
         let descriptor = format!("{kernel}.kd");
         let object: u64 = self.symbol(&descriptor, 22);
         let (local, private): (u32, u32) =
@@ -183,9 +196,7 @@ impl Session {
             let index = hsa_queue_add_write_index_relaxed(self.queue, 1);
             let at = queue.base.cast::<u8>().add(index as usize % 64 * 64);
             at.add(4).cast::<[u16; 4]>().write([threads, 1, 1, 0]);
-            at.add(12)
-                .cast::<[u32; 3]>()
-                .write([blocks * u32::from(threads), 1, 1]);
+            at.add(12).cast::<[u32; 3]>().write(grid);
             // A dynamic stack has only a minimum.
             at.add(24)
                 .cast::<[u32; 2]>()
@@ -203,6 +214,11 @@ impl Session {
             hsa_amd_memory_pool_free(kernarg.cast());
         }
         end
+    }
+
+    /// Its queue.
+    pub(crate) fn queue(&self) -> *mut Queue {
+        self.queue
     }
 
     fn wait(&self, signal: Handle, seconds: u64) -> End {

@@ -140,11 +140,14 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
         if !busy {
             while !self.control.take_signal() {
                 thread::park_timeout(PARKED);
-                if !self.control.take_signal() && !self.replaces_watcher(idle) {
-                    // Still parked to the watcher, so there is nothing that it may have passed over.
-                    continue;
+                // Still parked to the watcher, so all it may have passed over is what it had no word
+                // of.
+                if self.control.take_signal()
+                    || self.replaces_watcher(idle)
+                    || self.look_from_park()
+                {
+                    break;
                 }
-                break;
             }
         }
         self.control.parked.store(false, Relaxed);
