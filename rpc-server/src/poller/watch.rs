@@ -24,10 +24,10 @@ const SWEEP_PASSES: u32 = 64;
 /// But at most so many groups in one. After a sleep each look at a group is four misses of all caches,
 /// and this is only for clients that set no summary word.
 const MOST_SWEPT: u32 = 4;
-/// In how many of its own wakes a parked poller looks at all its groups: some 300 milliseconds.
-const SWEEP_WAKES: u32 = 8;
-/// And in one at most at so many: some 20 us in 40 ms.
-const MOST_SWEPT_PARKED: u32 = 64;
+/// In how many of its own wakes a parked poller looks at all its groups: some second.
+const SWEEP_WAKES: u32 = 25;
+/// And in one at most at so many: some 10 us in 40 ms, of each parked thread.
+const MOST_SWEPT_PARKED: u32 = 24;
 
 /// The summary words as a poller last saw them.
 pub(super) struct News {
