@@ -69,7 +69,7 @@ fn runs_in(candidates: &[PathBuf]) -> Result<Vec<Found>, DirectoryError> {
                 });
             }
         });
-        unless_anothers(index, looked)?;
+        unless_foreign(index, looked)?;
     }
     runs.sort_by(|a, b| b.pid.cmp(&a.pid).then_with(|| a.path.cmp(&b.path)));
     Ok(runs)
@@ -82,7 +82,7 @@ fn runs_in(candidates: &[PathBuf]) -> Result<Vec<Found>, DirectoryError> {
 pub fn clean() -> Result<usize, DirectoryError> {
     let mut removed = 0;
     for (index, path) in candidates().iter().enumerate() {
-        removed += unless_anothers(index, clean_in(path))?;
+        removed += unless_foreign(index, clean_in(path))?;
     }
     Ok(removed)
 }
@@ -90,12 +90,12 @@ pub fn clean() -> Result<usize, DirectoryError> {
 /// What is done in candidate `index`; nothing where no loader of this user can have put a file. Anyone
 /// may take the name in the directory for temporary files, and that is to keep nobody from the
 /// preferred one.
-fn unless_anothers<T: Default>(
+fn unless_foreign<T: Default>(
     index: usize,
     done: Result<T, DirectoryError>,
 ) -> Result<T, DirectoryError> {
     use rustix::io::Errno;
-    let is_anothers = |error: &DirectoryError| match error {
+    let is_foreign = |error: &DirectoryError| match error {
         DirectoryError::Foreign { .. } => true,
         DirectoryError::System { error, .. } => {
             // A symbolic link, something else, a directory of somebody who lets nobody in.
@@ -105,7 +105,7 @@ fn unless_anothers<T: Default>(
         }
     };
     match done {
-        Err(error) if index > 0 && is_anothers(&error) => Ok(T::default()),
+        Err(error) if index > 0 && is_foreign(&error) => Ok(T::default()),
         done => done,
     }
 }
@@ -291,8 +291,8 @@ mod tests {
             path: path.clone(),
             owner: 1,
         };
-        assert!(unless_anothers::<()>(1, Err(foreign())).is_ok());
-        assert!(unless_anothers::<()>(0, Err(foreign())).is_err());
+        assert!(unless_foreign::<()>(1, Err(foreign())).is_ok());
+        assert!(unless_foreign::<()>(0, Err(foreign())).is_err());
         drop(writer);
         fs::remove_dir_all(&root).unwrap();
     }
