@@ -111,7 +111,8 @@ fn spelled_out(name: &str) -> bool {
 fn compare(line: &Line) -> Option<String> {
     let Some(inst) = decode(&line.words, 32) else {
         let name = line.text.split_whitespace().next().unwrap_or_default();
-        return Some(format!("unknown: {name}"));
+        // Zeros between functions: both say that they are none.
+        return (name != "v_illegal").then(|| format!("unknown: {name}"));
     };
     let ours = text(&inst, 32);
     let size = usize::from(inst.size) / 4;
