@@ -4,13 +4,14 @@
 //! lent to whoever does not wait for his copy, one buffer is kept for those who do. Each has a
 //! signal, which the runtime counts down when the copy is over and makes negative when it failed.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hsa_sys::{
     Api, HSA_SIGNAL_CONDITION_LT, HSA_STATUS_SUCCESS, HSA_WAIT_STATE_BLOCKED, hsa_agent_t,
     hsa_signal_t,
 };
 use loader_core::device::DeviceError;
+use loader_core::staging::{BLOCKING, BUFFERS, Lent, SIZE};
 use rpc_server::{MemoryError, Staging};
 
 use crate::agents::Pool;
@@ -18,11 +19,6 @@ use crate::device::AmdDevice;
 use crate::hsa::check;
 use crate::memory::{Block, Side, lock, pointer, pointer_mut};
 
-/// Bytes of the buffer for copies that somebody waits for.
-const BLOCKING: usize = 1 << 20;
-/// Bytes of each buffer that is lent, and how many are: as for NVIDIA's devices.
-const LENT: usize = 2 << 20;
-const BUFFERS: usize = 4;
 /// How long a wait lasts before faults are looked for, in units that differ by machine: some
 /// milliseconds to a second.
 const WAIT: u64 = 100_000_000;
@@ -76,14 +72,7 @@ impl Signal {
 pub(crate) struct Copies {
     /// Never lent: who waits for it may be the thread that a borrower is waiting for.
     blocking: Mutex<Buffer>,
-    lent: Mutex<Lent>,
-}
-
-#[derive(Default)]
-struct Lent {
-    free: Vec<Buffer>,
-    /// Given back while a copy ran.
-    parked: Vec<Buffer>,
+    lent: Mutex<Lent<Buffer>>,
 }
 
 impl Copies {
@@ -103,7 +92,7 @@ impl Copies {
     ) -> Result<(), DeviceError> {
         let mut lent = lock(&self.lent);
         for _ in 0..BUFFERS {
-            lent.free.push(Buffer::new(api, pool, agent, LENT)?);
+            lent.add(Buffer::new(api, pool, agent, SIZE)?);
         }
         Ok(())
     }
@@ -112,18 +101,12 @@ impl Copies {
     /// knows when it is over: its buffer stays, and so must the memory on its other side. Whether there
     /// is none such.
     pub(crate) fn free(self, api: &Api) -> bool {
-        let into = |mutex: Mutex<Lent>| {
-            mutex
-                .into_inner()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-        };
-        let Lent { free, parked } = into(self.lent);
+        let lent = self.lent.into_inner();
+        let lent = lent.unwrap_or_else(PoisonError::into_inner);
+        let blocking = self.blocking.into_inner();
+        let blocking = blocking.unwrap_or_else(PoisonError::into_inner);
         let mut all = true;
-        let blocking = self
-            .blocking
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        for mut buffer in free.into_iter().chain(parked).chain([blocking]) {
+        for mut buffer in lent.into_all().chain([blocking]) {
             if matches!(buffer.state, State::Running(_)) {
                 buffer.signal.wait(api);
             }
@@ -333,15 +316,8 @@ pub(crate) struct Staged {
 impl Staged {
     /// One of the device's buffers, if one is free.
     pub(crate) fn lend(device: Arc<AmdDevice>) -> Option<Self> {
-        let mut lent = lock(&device.copies.lent);
-        if lent.free.is_empty() {
-            // One that fails stays where it is: nobody knows what its copy does.
-            let is_done = |buffer: &mut Buffer| matches!(buffer.is_done(&device.runtime), Ok(true));
-            let done: Vec<_> = lent.parked.extract_if(.., is_done).collect();
-            lent.free.extend(done);
-        }
-        let buffer = lent.free.pop();
-        drop(lent);
+        let is_done = |buffer: &mut Buffer| matches!(buffer.is_done(&device.runtime), Ok(true));
+        let buffer = lock(&device.copies.lent).lend(is_done);
         buffer.map(|buffer| Self {
             device,
             buffer: Some(buffer),
@@ -401,10 +377,8 @@ impl Drop for Staged {
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
             let mut lent = lock(&self.device.copies.lent);
-            match buffer.state {
-                State::Idle(_) => lent.free.push(buffer),
-                _ => lent.parked.push(buffer),
-            }
+            let idle = matches!(buffer.state, State::Idle(_));
+            lent.give_back(buffer, idle);
         }
     }
 }

@@ -179,37 +179,17 @@ impl AmdDevice {
     }
 
     pub(crate) fn new_heap(&self, size: u64) -> Result<(), DeviceError> {
-        const LARGE_PAGE: u64 = 2 << 20;
-        if lock(&self.memory).heap.is_some() {
-            return Err(DeviceError::Api {
-                call: "reserve_heap",
-                reason: "a heap is already reserved".to_owned(),
-            });
+        let already = lock(&self.memory).heap.is_some();
+        let reserved = Heap::reserve(already, size, |room| {
+            let bytes = usize::try_from(room).unwrap_or(usize::MAX);
+            let block = Block::new(&self.runtime, &self.places.heap, self.agent, bytes)?;
+            Ok((block.address(), block))
+        })?;
+        if let Some((heap, memory)) = reserved {
+            let mut all = lock(&self.memory);
+            all.heap = Some(heap);
+            all.private.push(memory);
         }
-        if size == 0 {
-            return Ok(());
-        }
-        let room = size
-            .checked_next_multiple_of(LARGE_PAGE)
-            .and_then(|n| n.checked_add(LARGE_PAGE))
-            .unwrap_or(u64::MAX);
-        let bytes = usize::try_from(room).unwrap_or(usize::MAX);
-        let block =
-            Block::new(&self.runtime, &self.places.heap, self.agent, bytes).map_err(|failed| {
-                match failed {
-                    DeviceError::Api { call, reason } => DeviceError::Api {
-                        call,
-                        reason: format!(
-                            "{reason}; a heap of {size} bytes was asked for (--heap-size)"
-                        ),
-                    },
-                    other => other,
-                }
-            })?;
-        let base = block.address().next_multiple_of(LARGE_PAGE);
-        let mut memory = lock(&self.memory);
-        memory.heap = Some(Heap::new(base, room - LARGE_PAGE));
-        memory.private.push(block);
         Ok(())
     }
 

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::device::DeviceError;
+
 /// Addresses given out are multiples of this, and sizes are rounded up to it: what `cudaMalloc`
 /// promises.
 const ALIGNMENT: u64 = 256;
@@ -43,6 +45,42 @@ impl Heap {
             heap.free.insert(start, end - start);
         }
         heap
+    }
+
+    /// What [`Device::reserve_heap`](crate::device::Device::reserve_heap) does on any device: a heap
+    /// of `size` bytes that starts at a large page, in memory that `allocate` gets from the device
+    /// (bytes in; address and owner out). `None` if `size` is 0.
+    ///
+    /// # Errors
+    /// If there is one `already`; what `allocate` says, with the option that asks for less.
+    pub fn reserve<B>(
+        already: bool,
+        size: u64,
+        allocate: impl FnOnce(u64) -> Result<(u64, B), DeviceError>,
+    ) -> Result<Option<(Self, B)>, DeviceError> {
+        if already {
+            return Err(DeviceError::Api {
+                call: "reserve_heap",
+                reason: "a heap is already reserved".to_owned(),
+            });
+        }
+        if size == 0 {
+            return Ok(None);
+        }
+        // More than there is in the world is asked of the device too, which says so.
+        let room = size
+            .checked_next_multiple_of(LARGE)
+            .and_then(|room| room.checked_add(LARGE))
+            .unwrap_or(u64::MAX);
+        let (address, owner) = allocate(room).map_err(|failed| match failed {
+            DeviceError::Api { call, reason } => DeviceError::Api {
+                call,
+                reason: format!("{reason}; a heap of {size} bytes was asked for (--heap-size)"),
+            },
+            other => other,
+        })?;
+        let heap = Self::new(address.next_multiple_of(LARGE), room - LARGE);
+        Ok(Some((heap, owner)))
     }
 
     /// `size` bytes (0 counts as 1), or `None` when no free range is long enough.
@@ -137,6 +175,29 @@ mod tests {
             assert_eq!(heap.allocate(size), None);
         }
         assert!(!heap.free(BASE + 256) && !heap.free(0) && !heap.free(u64::MAX));
+    }
+
+    #[test]
+    fn a_heap_is_reserved_on_a_large_page() {
+        let allocate = |room| Ok((LARGE + 5, room));
+        let (mut heap, room) = Heap::reserve(false, LARGE + 1, allocate).unwrap().unwrap();
+        assert_eq!(room, 3 * LARGE);
+        assert_eq!(heap.allocate(2 * LARGE), Some(2 * LARGE));
+        assert!(Heap::reserve(false, 0, allocate).unwrap().is_none());
+        assert!(Heap::reserve(true, 1, allocate).is_err());
+        let full = |_| -> Result<(u64, ()), _> {
+            Err(DeviceError::Api {
+                call: "allocate",
+                reason: "none left".to_owned(),
+            })
+        };
+        let said = Heap::reserve(false, u64::MAX, full)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            said.contains("none left") && said.contains("--heap-size"),
+            "{said}"
+        );
     }
 
     #[test]

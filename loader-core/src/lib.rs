@@ -9,6 +9,7 @@
 //! | [`image`] | which kind an image is, or why it is none |
 //! | [`block`] | arguments and environment as the device finds them |
 //! | [`heap`] | a heap over device addresses |
+//! | [`staging`] | buffers that a device lends for copies |
 //! | [`run`] | the run: load, serve, wait |
 //! | [`end`] | how a run ends, and what then is to be done |
 //! | [`serve`] | a server behind the client that an image carries |
@@ -31,4 +32,5 @@ pub mod report;
 pub mod run;
 pub mod serve;
 mod signals;
+pub mod staging;
 mod stats;

@@ -8,20 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use cust::sys;
 use loader_core::device::DeviceError;
+use loader_core::staging::{BLOCKING, BUFFERS, Lent, SIZE};
 use rpc_server::{MemoryError, Staging};
 
 use crate::cuda::{Event, Pinned, Stream, check};
 use crate::device::CudaDevice;
 use crate::memory::lock;
-
-/// Bytes of the buffer for copies that somebody waits for.
-const BLOCKING: usize = 1 << 20;
-/// Bytes of each buffer that is lent. A copy takes some 40 us by PCIe 5, four times what it takes
-/// to start one and to see its end.
-const LENT: usize = 2 << 20;
-/// How many are lent: two callers can have one copied while they look at another. Page-locking
-/// takes about 0.2 ms for each MiB, so that these cost a start 1.6 ms.
-const BUFFERS: usize = 4;
 
 /// A device's streams for copies, and what these go through.
 pub(crate) struct Copies {
@@ -29,14 +21,7 @@ pub(crate) struct Copies {
     pub(crate) to_device: Stream,
     /// Never lent: who waits for it may be the thread that a borrower is waiting for.
     blocking: Mutex<Buffer>,
-    lent: Mutex<Lent>,
-}
-
-#[derive(Default)]
-struct Lent {
-    free: Vec<Buffer>,
-    /// Given back while a copy ran.
-    parked: Vec<Buffer>,
+    lent: Mutex<Lent<Buffer>>,
 }
 
 impl Copies {
@@ -53,7 +38,7 @@ impl Copies {
     pub(crate) fn reserve(&self) -> Result<(), DeviceError> {
         let mut lent = lock(&self.lent);
         for _ in 0..BUFFERS {
-            lent.free.push(Buffer::new(LENT)?);
+            lent.add(Buffer::new(SIZE)?);
         }
         Ok(())
     }
@@ -217,19 +202,9 @@ pub(crate) struct Staged {
 impl Staged {
     /// One of the device's buffers, if one is free.
     pub(crate) fn lend(device: Arc<CudaDevice>) -> Option<Self> {
-        let mut lent = lock(&device.copies.lent);
-        if lent.free.is_empty() {
-            if lent.parked.is_empty() {
-                return None;
-            }
-            device.enter().ok()?;
-            // One that fails stays where it is: its copy may still run.
-            let is_done = |buffer: &mut Buffer| matches!(buffer.is_done(), Ok(true));
-            let done: Vec<_> = lent.parked.extract_if(.., is_done).collect();
-            lent.free.extend(done);
-        }
-        let buffer = lent.free.pop();
-        drop(lent);
+        let is_done =
+            |buffer: &mut Buffer| device.enter().is_ok() && matches!(buffer.is_done(), Ok(true));
+        let buffer = lock(&device.copies.lent).lend(is_done);
         buffer.map(|buffer| Self {
             device,
             buffer: Some(buffer),
@@ -300,10 +275,8 @@ impl Drop for Staged {
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
             let mut lent = lock(&self.device.copies.lent);
-            match buffer.state {
-                State::Idle(_) => lent.free.push(buffer),
-                _ => lent.parked.push(buffer),
-            }
+            let idle = matches!(buffer.state, State::Idle(_));
+            lent.give_back(buffer, idle);
         }
     }
 }

@@ -70,32 +70,17 @@ impl CudaDevice {
     }
 
     pub(crate) fn new_heap(&self, size: u64) -> Result<(), DeviceError> {
-        const LARGE_PAGE: u64 = 2 << 20;
-        if lock(&self.memory).heap.is_some() {
-            return Err(DeviceError::Api {
-                call: "reserve_heap",
-                reason: "a heap is already reserved".to_owned(),
-            });
-        }
-        if size == 0 {
-            return Ok(());
-        }
-        self.enter()?;
-        let room = size
-            .checked_next_multiple_of(LARGE_PAGE)
-            .and_then(|n| n.checked_add(LARGE_PAGE));
-        let room = room.unwrap_or(u64::MAX);
-        let private = Private::new(room).map_err(|failed| match failed {
-            DeviceError::Api { call, reason } => DeviceError::Api {
-                call,
-                reason: format!("{reason}; a heap of {size} bytes was asked for (--heap-size)"),
-            },
-            other => other,
+        let already = lock(&self.memory).heap.is_some();
+        let reserved = Heap::reserve(already, size, |room| {
+            self.enter()?;
+            let private = Private::new(room)?;
+            Ok((private.address, private))
         })?;
-        let base = private.address.next_multiple_of(LARGE_PAGE);
-        let mut memory = lock(&self.memory);
-        memory.heap = Some(Heap::new(base, room - LARGE_PAGE));
-        memory.private.push(private);
+        if let Some((heap, memory)) = reserved {
+            let mut all = lock(&self.memory);
+            all.heap = Some(heap);
+            all.private.push(memory);
+        }
         Ok(())
     }
 
