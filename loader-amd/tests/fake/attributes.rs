@@ -2,14 +2,27 @@
 
 use super::*;
 
-unsafe fn name(place: *mut c_void, text: &[u8]) -> hsa_status_t {
+/// Answers with the bytes of an attribute, or that there is no such attribute.
+///
+/// # Safety
+/// `place` has room for them, as the caller of a `get_info` function promises for the attribute that it
+/// names.
+unsafe fn give(place: *mut c_void, bytes: Option<Vec<u8>>) -> hsa_status_t {
+    let Some(bytes) = bytes else {
+        return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+    };
+    // SAFETY: the caller's promise.
     unsafe {
         place
             .cast::<u8>()
-            .copy_from_nonoverlapping(text.as_ptr(), text.len());
-        place.cast::<u8>().add(text.len()).write(0);
-    }
+            .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
+    };
     HSA_STATUS_SUCCESS
+}
+
+/// A text as the runtime gives it: with its zero.
+fn text(text: &str) -> Vec<u8> {
+    [text.as_bytes(), b"\0"].concat()
 }
 
 type Callback<T> = Option<unsafe extern "C" fn(T, *mut c_void) -> hsa_status_t>;
@@ -19,7 +32,9 @@ pub(crate) unsafe extern "C" fn system(
     place: *mut c_void,
 ) -> hsa_status_t {
     enter!("hsa_system_get_info");
-    unsafe { put::<u16>(place, u16::from(attribute == HSA_SYSTEM_INFO_VERSION_MAJOR)) }
+    let number = u16::from(attribute == HSA_SYSTEM_INFO_VERSION_MAJOR);
+    // SAFETY: the loader asks for an attribute with a place that is as large.
+    unsafe { give(place, Some(number.to_ne_bytes().into())) }
 }
 
 pub(crate) unsafe extern "C" fn agents(
@@ -33,6 +48,7 @@ pub(crate) unsafe extern "C" fn agents(
         &[CPU, GPU]
     };
     for &handle in handles {
+        // SAFETY: the loader's own callback, with the data that came with it.
         unsafe { callback.expect("a callback")(hsa_agent_t { handle }, data) };
     }
     HSA_STATUS_SUCCESS
@@ -46,26 +62,27 @@ pub(crate) unsafe extern "C" fn agent(
     enter!("hsa_agent_get_info");
     let gpu = agent.handle == GPU;
     let number = match attribute {
-        HSA_AGENT_INFO_NAME => {
-            let text: &[u8] = if gpu { b"gfx1100" } else { b"a CPU" };
-            return unsafe { name(place, text) };
-        }
-        HSA_AMD_AGENT_INFO_PRODUCT_NAME => return unsafe { name(place, b"Pretended GPU") },
-        HSA_AGENT_INFO_WORKGROUP_MAX_DIM => return unsafe { put(place, [1024_u16; 3]) },
-        HSA_AGENT_INFO_GRID_MAX_DIM => return unsafe { put(place, [u32::MAX; 3]) },
-        HSA_AGENT_INFO_DEVICE if gpu => HSA_DEVICE_TYPE_GPU,
-        HSA_AGENT_INFO_DEVICE => HSA_DEVICE_TYPE_CPU,
-        HSA_AGENT_INFO_FEATURE => u32::from(gpu),
-        HSA_AGENT_INFO_WAVEFRONT_SIZE => 32,
-        HSA_AGENT_INFO_WORKGROUP_MAX_SIZE => 1024,
-        HSA_AGENT_INFO_GRID_MAX_SIZE => u32::MAX,
-        HSA_AGENT_INFO_QUEUE_MIN_SIZE => 128,
-        HSA_AGENT_INFO_QUEUE_MAX_SIZE => 1 << 17,
-        HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT => 96,
-        HSA_AMD_AGENT_INFO_MAX_WAVES_PER_CU => 32,
-        _ => return HSA_STATUS_ERROR_INVALID_ARGUMENT,
+        HSA_AGENT_INFO_DEVICE if gpu => Some(HSA_DEVICE_TYPE_GPU),
+        HSA_AGENT_INFO_DEVICE => Some(HSA_DEVICE_TYPE_CPU),
+        HSA_AGENT_INFO_FEATURE => Some(u32::from(gpu)),
+        HSA_AGENT_INFO_WAVEFRONT_SIZE => Some(32),
+        HSA_AGENT_INFO_WORKGROUP_MAX_SIZE => Some(1024),
+        HSA_AGENT_INFO_GRID_MAX_SIZE => Some(u32::MAX),
+        HSA_AGENT_INFO_QUEUE_MIN_SIZE => Some(128),
+        HSA_AGENT_INFO_QUEUE_MAX_SIZE => Some(1 << 17),
+        HSA_AMD_AGENT_INFO_COMPUTE_UNIT_COUNT => Some(96),
+        HSA_AMD_AGENT_INFO_MAX_WAVES_PER_CU => Some(32),
+        _ => None,
     };
-    unsafe { put(place, number) }
+    let bytes = match attribute {
+        HSA_AGENT_INFO_NAME => Some(text(if gpu { "gfx1100" } else { "a CPU" })),
+        HSA_AMD_AGENT_INFO_PRODUCT_NAME => Some(text("Pretended GPU")),
+        HSA_AGENT_INFO_WORKGROUP_MAX_DIM => Some([1024_u16; 3].map(u16::to_ne_bytes).concat()),
+        HSA_AGENT_INFO_GRID_MAX_DIM => Some([u32::MAX; 3].map(u32::to_ne_bytes).concat()),
+        _ => number.map(|number| number.to_ne_bytes().into()),
+    };
+    // SAFETY: the loader asks for an attribute with a place that is as large.
+    unsafe { give(place, bytes) }
 }
 
 pub(crate) unsafe extern "C" fn isas(
@@ -74,6 +91,7 @@ pub(crate) unsafe extern "C" fn isas(
     data: *mut c_void,
 ) -> hsa_status_t {
     enter!("hsa_agent_iterate_isas");
+    // SAFETY: the loader's own callback, with the data that came with it.
     unsafe { callback.expect("a callback")(hsa_isa_t { handle: 5 }, data) }
 }
 
@@ -83,12 +101,14 @@ pub(crate) unsafe extern "C" fn isa(
     place: *mut c_void,
 ) -> hsa_status_t {
     enter!("hsa_isa_get_info_alt");
-    let text = IMAGE_TARGET.as_bytes();
-    if attribute == HSA_ISA_INFO_NAME_LENGTH {
-        unsafe { put(place, text.len() as u32 + 1) }
+    let target = text(IMAGE_TARGET);
+    let bytes = if attribute == HSA_ISA_INFO_NAME_LENGTH {
+        (target.len() as u32).to_ne_bytes().into()
     } else {
-        unsafe { name(place, text) }
-    }
+        target
+    };
+    // SAFETY: the loader asks for an attribute with a place that is as large.
+    unsafe { give(place, Some(bytes)) }
 }
 
 pub(crate) unsafe extern "C" fn pools(
@@ -103,6 +123,7 @@ pub(crate) unsafe extern "C" fn pools(
         &POOLS[2..]
     };
     for &handle in own {
+        // SAFETY: the loader's own callback, with the data that came with it.
         unsafe { callback.expect("a callback")(hsa_amd_memory_pool_t { handle }, data) };
     }
     HSA_STATUS_SUCCESS
@@ -122,13 +143,15 @@ pub(crate) unsafe extern "C" fn pool(
         }
         _ => HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED,
     };
-    match attribute {
-        HSA_AMD_MEMORY_POOL_INFO_SEGMENT => unsafe { put(place, HSA_AMD_SEGMENT_GLOBAL) },
-        HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS => unsafe { put(place, flags) },
-        HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED => unsafe { put(place, true) },
-        HSA_AMD_MEMORY_POOL_INFO_SIZE => unsafe { put(place, 1_usize << 34) },
-        _ => HSA_STATUS_ERROR_INVALID_ARGUMENT,
-    }
+    let bytes = match attribute {
+        HSA_AMD_MEMORY_POOL_INFO_SEGMENT => Some(HSA_AMD_SEGMENT_GLOBAL.to_ne_bytes().into()),
+        HSA_AMD_MEMORY_POOL_INFO_GLOBAL_FLAGS => Some(flags.to_ne_bytes().into()),
+        HSA_AMD_MEMORY_POOL_INFO_RUNTIME_ALLOC_ALLOWED => Some(vec![1]),
+        HSA_AMD_MEMORY_POOL_INFO_SIZE => Some((1_usize << 34).to_ne_bytes().into()),
+        _ => None,
+    };
+    // SAFETY: the loader asks for an attribute with a place that is as large.
+    unsafe { give(place, bytes) }
 }
 
 pub(crate) unsafe extern "C" fn agent_pool(
@@ -139,27 +162,32 @@ pub(crate) unsafe extern "C" fn agent_pool(
 ) -> hsa_status_t {
     enter!("hsa_amd_agent_memory_pool_get_info");
     let atomics = !with(|state| state.without_atomics);
-    match attribute {
-        HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS => unsafe {
-            put(place, HSA_AMD_MEMORY_POOL_ACCESS_DISALLOWED_BY_DEFAULT)
-        },
-        HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS => unsafe { put(place, 1_u32) },
-        HSA_AMD_AGENT_MEMORY_POOL_INFO_LINK_INFO => unsafe {
-            let link = hsa_amd_memory_pool_link_info_t {
-                min_latency: 0,
-                max_latency: 0,
-                min_bandwidth: 0,
-                max_bandwidth: 0,
-                atomic_support_32bit: atomics,
-                atomic_support_64bit: atomics,
-                coherent_support: true,
-                link_type: 2,
-                numa_distance: 20,
-            };
-            put(place, link)
-        },
-        _ => HSA_STATUS_ERROR_INVALID_ARGUMENT,
+    if attribute == HSA_AMD_AGENT_MEMORY_POOL_INFO_LINK_INFO {
+        let link = hsa_amd_memory_pool_link_info_t {
+            min_latency: 0,
+            max_latency: 0,
+            min_bandwidth: 0,
+            max_bandwidth: 0,
+            atomic_support_32bit: atomics,
+            atomic_support_64bit: atomics,
+            coherent_support: true,
+            link_type: 2,
+            numa_distance: 20,
+        };
+        // SAFETY: the loader asks for it with a place for one link, for there is one hop.
+        unsafe { place.cast::<hsa_amd_memory_pool_link_info_t>().write(link) };
+        return HSA_STATUS_SUCCESS;
     }
+    let number = match attribute {
+        HSA_AMD_AGENT_MEMORY_POOL_INFO_ACCESS => {
+            Some(HSA_AMD_MEMORY_POOL_ACCESS_DISALLOWED_BY_DEFAULT)
+        }
+        HSA_AMD_AGENT_MEMORY_POOL_INFO_NUM_LINK_HOPS => Some(1_u32),
+        _ => None,
+    };
+    let bytes = number.map(|number| number.to_ne_bytes().into());
+    // SAFETY: the loader asks for an attribute with a place that is as large.
+    unsafe { give(place, bytes) }
 }
 
 pub(crate) unsafe extern "C" fn symbol(
@@ -168,14 +196,17 @@ pub(crate) unsafe extern "C" fn symbol(
     place: *mut c_void,
 ) -> hsa_status_t {
     enter!("hsa_executable_symbol_get_info");
-    match attribute {
-        HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT => unsafe { put(place, symbol.handle) },
-        HSA_EXECUTABLE_SYMBOL_INFO_TYPE => unsafe { put(place, HSA_SYMBOL_KIND_VARIABLE) },
+    static VARIABLE: AtomicI64 = AtomicI64::new(0x1122);
+    let bytes = match attribute {
+        HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT => Some(symbol.handle.to_ne_bytes().into()),
+        HSA_EXECUTABLE_SYMBOL_INFO_TYPE => Some(HSA_SYMBOL_KIND_VARIABLE.to_ne_bytes().into()),
         HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS => {
-            static VARIABLE: AtomicI64 = AtomicI64::new(0x1122);
-            unsafe { put(place, (&raw const VARIABLE).expose_provenance() as u64) }
+            let address = (&raw const VARIABLE).expose_provenance() as u64;
+            Some(address.to_ne_bytes().into())
         }
-        HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SIZE => unsafe { put(place, 8_u32) },
-        _ => HSA_STATUS_ERROR_INVALID_ARGUMENT,
-    }
+        HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SIZE => Some(8_u32.to_ne_bytes().into()),
+        _ => None,
+    };
+    // SAFETY: the loader asks for an attribute with a place that is as large.
+    unsafe { give(place, bytes) }
 }

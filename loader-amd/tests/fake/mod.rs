@@ -18,7 +18,9 @@ macro_rules! enter {
 }
 
 mod attributes;
+mod code;
 mod image;
+mod memory;
 
 pub(crate) use image::{CLIENT, IMAGE_TARGET, kernel, object};
 
@@ -174,6 +176,7 @@ unsafe extern "C" fn status_string(status: hsa_status_t, text: *mut *const c_cha
         HSA_STATUS_ERROR_OUT_OF_RESOURCES => c"HSA_STATUS_ERROR_OUT_OF_RESOURCES:\nno resources.",
         _ => return HSA_STATUS_ERROR_INVALID_ARGUMENT,
     };
+    // SAFETY: the loader's place for a text, and the text is static.
     unsafe { *text = words.as_ptr() };
     HSA_STATUS_SUCCESS
 }
@@ -217,6 +220,7 @@ unsafe extern "C" fn queue_create(
         };
         state.queues.insert(doorbell.handle, queue);
     });
+    // SAFETY: the loader's place for what is made.
     unsafe { *queue = made };
     HSA_STATUS_SUCCESS
 }
@@ -227,6 +231,7 @@ unsafe extern "C" fn queue_destroy(queue: *mut hsa_queue_t) -> hsa_status_t {
 }
 
 fn of<T>(queue: *const hsa_queue_t, f: impl FnOnce(&mut Queue) -> T) -> T {
+    // SAFETY: a queue of `queue_create`, which is never freed.
     let doorbell = unsafe { (*queue).doorbell_signal.handle };
     with(|state| f(state.queues.get_mut(&doorbell).expect("a queue")))
 }
@@ -249,6 +254,7 @@ fn signal(value: i64) -> hsa_signal_t {
 }
 
 fn value(signal: hsa_signal_t) -> &'static AtomicI64 {
+    // SAFETY: a signal of `signal`, which is never freed and is an atom to all.
     unsafe { &*std::ptr::with_exposed_provenance(signal.handle as usize) }
 }
 
@@ -261,6 +267,7 @@ unsafe extern "C" fn signal_create(
     enter!("hsa_signal_create");
     let made = signal(initial);
     with(|state| state.live.insert(made.handle, "signal"));
+    // SAFETY: the loader's place for what is made.
     unsafe { *place = made };
     HSA_STATUS_SUCCESS
 }
@@ -287,6 +294,7 @@ unsafe extern "C" fn signal_wait(
     _: u64,
     _: hsa_wait_state_t,
 ) -> i64 {
+    // SAFETY: what this function was promised.
     unsafe { signal_load(signal) }
 }
 
@@ -300,6 +308,8 @@ unsafe extern "C" fn ring(doorbell: hsa_signal_t, index: i64) {
         (queue.address, queue.callback, queue.data, kernel, handler)
     });
     let raw: *mut hsa_queue_t = std::ptr::with_exposed_provenance_mut(queue as usize);
+    // SAFETY: a queue of `queue_create`, whose ring has `size` packets; the loader wrote this one
+    // before it rang.
     let packet = unsafe {
         let slot = index as usize & ((*raw).size as usize - 1);
         let place = (*raw)
@@ -313,6 +323,7 @@ unsafe extern "C" fn ring(doorbell: hsa_signal_t, index: i64) {
     let arguments = {
         let address = packet.kernarg_address.addr() as u64;
         let size = with(|state| state.sizes.get(&address).copied()).expect("an allocation");
+        // SAFETY: an allocation of so many bytes, as was just looked up, none of which is ever freed.
         unsafe { std::slice::from_raw_parts(packet.kernarg_address.cast::<u8>(), size) }.to_vec()
     };
     with(|state| state.packets.push((packet, arguments.clone())));
@@ -322,10 +333,13 @@ unsafe extern "C" fn ring(doorbell: hsa_signal_t, index: i64) {
                 let argc = i32::from_le_bytes(arguments[..4].try_into().unwrap());
                 let ret = u64::from_le_bytes(arguments[24..32].try_into().unwrap());
                 let ret: *mut i32 = std::ptr::with_exposed_provenance_mut(ret as usize);
+                // SAFETY: the loader's `ret`, in memory of `pool_allocate`, which nobody else uses while
+                // the kernel runs.
                 unsafe { *ret |= argc };
             }
             value(packet.completion_signal).fetch_sub(1, Ordering::Release);
         }
+        // SAFETY: the loader's own callback, with the queue and data that it came with.
         Kernel::Trap => unsafe {
             callback.expect("a callback")(HSA_STATUS_ERROR_EXCEPTION, raw, data);
         },
@@ -340,6 +354,7 @@ unsafe extern "C" fn ring(doorbell: hsa_signal_t, index: i64) {
                     },
                 },
             };
+            // SAFETY: the loader's own handler, and an event that outlives the call.
             let status = unsafe { handler.expect("a handler")(&raw const event, null_mut()) };
             assert_eq!(
                 status, HSA_STATUS_SUCCESS,
@@ -348,166 +363,6 @@ unsafe extern "C" fn ring(doorbell: hsa_signal_t, index: i64) {
         }
         Kernel::Hang => {}
     }
-}
-
-unsafe extern "C" fn reader_create(
-    code: *const c_void,
-    size: usize,
-    reader: *mut hsa_code_object_reader_t,
-) -> hsa_status_t {
-    enter!("hsa_code_object_reader_create_from_memory");
-    let bytes = unsafe { std::slice::from_raw_parts(code.cast::<u8>(), size) };
-    assert!(bytes.starts_with(b"\x7fELF"));
-    let handle = made("reader");
-    unsafe { (*reader).handle = handle };
-    HSA_STATUS_SUCCESS
-}
-
-unsafe extern "C" fn reader_destroy(reader: hsa_code_object_reader_t) -> hsa_status_t {
-    known(reader.handle, "reader", true);
-    HSA_STATUS_SUCCESS
-}
-
-unsafe extern "C" fn executable_create(
-    _: hsa_profile_t,
-    _: hsa_default_float_rounding_mode_t,
-    _: *const c_char,
-    executable: *mut hsa_executable_t,
-) -> hsa_status_t {
-    enter!("hsa_executable_create_alt");
-    let handle = made("executable");
-    unsafe { (*executable).handle = handle };
-    HSA_STATUS_SUCCESS
-}
-
-unsafe extern "C" fn executable_destroy(executable: hsa_executable_t) -> hsa_status_t {
-    known(executable.handle, "executable", true);
-    HSA_STATUS_SUCCESS
-}
-
-unsafe extern "C" fn executable_load(
-    executable: hsa_executable_t,
-    agent: hsa_agent_t,
-    reader: hsa_code_object_reader_t,
-    _: *const c_char,
-    _: *mut hsa_loaded_code_object_t,
-) -> hsa_status_t {
-    enter!("hsa_executable_load_agent_code_object");
-    known(executable.handle, "executable", false);
-    known(reader.handle, "reader", false);
-    assert_eq!(agent.handle, GPU);
-    HSA_STATUS_SUCCESS
-}
-
-unsafe extern "C" fn executable_freeze(
-    executable: hsa_executable_t,
-    _: *const c_char,
-) -> hsa_status_t {
-    enter!("hsa_executable_freeze");
-    known(executable.handle, "executable", false);
-    HSA_STATUS_SUCCESS
-}
-
-unsafe extern "C" fn executable_validate(
-    executable: hsa_executable_t,
-    result: *mut u32,
-) -> hsa_status_t {
-    enter!("hsa_executable_validate");
-    known(executable.handle, "executable", false);
-    unsafe { *result = 0 };
-    HSA_STATUS_SUCCESS
-}
-
-unsafe extern "C" fn symbol_by_name(
-    executable: hsa_executable_t,
-    name: *const c_char,
-    agent: *const hsa_agent_t,
-    symbol: *mut hsa_executable_symbol_t,
-) -> hsa_status_t {
-    enter!("hsa_executable_get_symbol_by_name");
-    known(executable.handle, "executable", false);
-    assert_eq!(unsafe { (*agent).handle }, GPU);
-    let handle = match unsafe { CStr::from_ptr(name) }.to_bytes() {
-        b"_start.kd" => OBJECT,
-        b"_begin.kd" => OBJECT + 1,
-        b"_end.kd" => OBJECT + 2,
-        name if name == CLIENT.as_bytes() => OBJECT + 3,
-        _ => return HSA_STATUS_ERROR_INVALID_SYMBOL_NAME,
-    };
-    unsafe { (*symbol).handle = handle };
-    HSA_STATUS_SUCCESS
-}
-
-unsafe extern "C" fn pool_allocate(
-    pool: hsa_amd_memory_pool_t,
-    size: usize,
-    flags: u32,
-    place: *mut *mut c_void,
-) -> hsa_status_t {
-    enter!("hsa_amd_memory_pool_allocate");
-    assert!(POOLS.contains(&pool.handle) && size > 0 && flags == 0);
-    if size > 1 << 32 {
-        return HSA_STATUS_ERROR_INVALID_ALLOCATION;
-    }
-    // Never freed, so that no address comes twice. Not zeroed either.
-    let layout = std::alloc::Layout::from_size_align(size, 4096).unwrap();
-    let memory = unsafe { std::alloc::alloc(layout) };
-    unsafe { memory.write_bytes(0xA5, size) };
-    let address = memory.expose_provenance() as u64;
-    with(|state| {
-        state.live.insert(address, "memory");
-        state.sizes.insert(address, size);
-    });
-    unsafe { *place = memory.cast() };
-    HSA_STATUS_SUCCESS
-}
-
-unsafe extern "C" fn pool_free(memory: *mut c_void) -> hsa_status_t {
-    known(memory.addr() as u64, "memory", true);
-    HSA_STATUS_SUCCESS
-}
-
-unsafe extern "C" fn allow_access(
-    count: u32,
-    agents: *const hsa_agent_t,
-    flags: *const u32,
-    memory: *const c_void,
-) -> hsa_status_t {
-    enter!("hsa_amd_agents_allow_access");
-    known(memory.addr() as u64, "memory", false);
-    assert!(count == 1 && flags.is_null() && unsafe { (*agents).handle } == GPU);
-    HSA_STATUS_SUCCESS
-}
-
-unsafe extern "C" fn fill(memory: *mut c_void, value: u32, count: usize) -> hsa_status_t {
-    enter!("hsa_amd_memory_fill");
-    known(memory.addr() as u64, "memory", false);
-    let size = with(|state| state.sizes[&(memory.addr() as u64)]);
-    assert!(count * 4 <= size.next_multiple_of(4096));
-    let words = unsafe { std::slice::from_raw_parts_mut(memory.cast::<u32>(), count) };
-    words.fill(value);
-    HSA_STATUS_SUCCESS
-}
-
-unsafe extern "C" fn copy(
-    to: *mut c_void,
-    _: hsa_agent_t,
-    from: *const c_void,
-    _: hsa_agent_t,
-    size: usize,
-    dependencies: u32,
-    _: *const hsa_signal_t,
-    done: hsa_signal_t,
-) -> hsa_status_t {
-    enter!("hsa_amd_memory_async_copy");
-    known(done.handle, "signal", false);
-    assert!(dependencies == 0 && value(done).load(Ordering::Relaxed) == 1);
-    if with(|state| state.copies_hang) {
-        return HSA_STATUS_SUCCESS;
-    }
-    unsafe { to.cast::<u8>().copy_from_nonoverlapping(from.cast(), size) };
-    value(done).fetch_sub(1, Ordering::Release);
-    HSA_STATUS_SUCCESS
 }
 
 unsafe extern "C" fn register(
@@ -540,31 +395,25 @@ pub(crate) fn api() -> Api {
         hsa_signal_store_relaxed: signal_store,
         hsa_signal_store_screlease: ring,
         hsa_signal_wait_scacquire: signal_wait,
-        hsa_code_object_reader_create_from_memory: reader_create,
-        hsa_code_object_reader_destroy: reader_destroy,
-        hsa_executable_create_alt: executable_create,
-        hsa_executable_load_agent_code_object: executable_load,
-        hsa_executable_freeze: executable_freeze,
-        hsa_executable_validate: executable_validate,
-        hsa_executable_get_symbol_by_name: symbol_by_name,
-        hsa_executable_destroy: executable_destroy,
+        hsa_code_object_reader_create_from_memory: code::reader_create,
+        hsa_code_object_reader_destroy: code::reader_destroy,
+        hsa_executable_create_alt: code::executable_create,
+        hsa_executable_load_agent_code_object: code::executable_load,
+        hsa_executable_freeze: code::executable_freeze,
+        hsa_executable_validate: code::executable_validate,
+        hsa_executable_get_symbol_by_name: code::symbol_by_name,
+        hsa_executable_destroy: code::executable_destroy,
         hsa_executable_symbol_get_info: attributes::symbol,
         hsa_amd_agent_iterate_memory_pools: attributes::pools,
         hsa_amd_memory_pool_get_info: attributes::pool,
-        hsa_amd_memory_pool_allocate: pool_allocate,
-        hsa_amd_memory_pool_free: pool_free,
+        hsa_amd_memory_pool_allocate: memory::pool_allocate,
+        hsa_amd_memory_pool_free: memory::pool_free,
         hsa_amd_agent_memory_pool_get_info: attributes::agent_pool,
-        hsa_amd_agents_allow_access: allow_access,
-        hsa_amd_memory_fill: fill,
-        hsa_amd_memory_async_copy: copy,
+        hsa_amd_agents_allow_access: memory::allow_access,
+        hsa_amd_memory_fill: memory::fill,
+        hsa_amd_memory_async_copy: memory::copy,
         hsa_amd_register_system_event_handler: register,
     }
-}
-
-/// Writes an attribute.
-unsafe fn put<T>(place: *mut c_void, value: T) -> hsa_status_t {
-    unsafe { place.cast::<T>().write(value) };
-    HSA_STATUS_SUCCESS
 }
 
 const _: () = assert!(size_of::<c_int>() == 4);
