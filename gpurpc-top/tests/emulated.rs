@@ -4,7 +4,10 @@
 //! They are built by `cargo xtask images`; what is missing is named and left out, or fails with
 //! `GPURPC_REQUIRE_IMAGES=1`.
 
-use std::io::Write as _;
+#[path = "common/images.rs"]
+#[allow(dead_code, unreachable_pub, reason = "other tests need the rest")]
+mod images;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -22,26 +25,8 @@ const PROGRAMS: [&str; 8] = [
 
 /// The image's path, if it is there.
 fn image(folder: &str, layout: &str, name: &str, extension: &str) -> Option<PathBuf> {
-    let target = std::env::var_os("GPURPC_IMAGES").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/images"),
-        PathBuf::from,
-    );
-    let path = target
-        .join(folder)
-        .join(layout)
-        .join(format!("{name}.{extension}"));
-    if path.exists() {
-        return Some(path);
-    }
-    let missing = format!(
-        "there is no {} (`cargo xtask images` builds it)",
-        path.display()
-    );
-    let required = std::env::var_os("GPURPC_REQUIRE_IMAGES").is_some_and(|value| value == "1");
-    assert!(!required, "{missing}");
-    // Past the capture of the output of tests that pass.
-    let _ = writeln!(std::io::stderr(), "a comparison left out: {missing}");
-    None
+    let path = Path::new(folder).join(layout);
+    images::image(&format!("{}/{name}.{extension}", path.display()))
 }
 
 /// The code and the lines of standard output, sorted: which thread is first is nobody's promise.

@@ -1,17 +1,21 @@
 //! Names, terminals and surroundings that nobody asked for. Images come from `cargo xtask images`; what
 //! is missing is named and left out, or fails with `GPURPC_REQUIRE_IMAGES=1`.
 
+#[path = "common/images.rs"]
+#[allow(dead_code, unreachable_pub, reason = "other tests need the rest")]
+mod images;
+
 #[path = "common/pty.rs"]
 #[allow(dead_code, unreachable_pub, reason = "other tests need the rest")]
 mod pty;
 
 use std::ffi::OsStr;
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use images::image;
 use pty::{LONG, Pty, children, process_state};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -37,25 +41,6 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn image(name: &str) -> Option<PathBuf> {
-    let images = std::env::var_os("GPURPC_IMAGES").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/images"),
-        PathBuf::from,
-    );
-    let image = images.join("x86_64").join(name);
-    if image.exists() {
-        return Some(image);
-    }
-    let missing = format!(
-        "there is no {} (`cargo xtask images` builds it)",
-        image.display()
-    );
-    let required = std::env::var_os("GPURPC_REQUIRE_IMAGES").is_some_and(|value| value == "1");
-    assert!(!required, "{missing}");
-    let _ = writeln!(std::io::stderr(), "a test left out: {missing}");
-    None
-}
-
 #[test]
 fn names_are_text_to_the_terminal() {
     let no_such = format!("/no/such/{NAME}");
@@ -76,7 +61,7 @@ fn names_are_text_to_the_terminal() {
 
 #[test]
 fn an_image_of_any_name_is_shown_from_its_first_frame_on() {
-    let Some(hello) = image("hello.so") else {
+    let Some(hello) = image("x86_64/hello.so") else {
         return;
     };
     let folder = std::env::temp_dir().join(format!("gpurpc-name-{}", std::process::id()));
@@ -105,7 +90,9 @@ fn an_image_of_any_name_is_shown_from_its_first_frame_on() {
 
 #[test]
 fn what_a_program_prints_is_text_to_the_terminal() {
-    let Some(args) = image("args.so") else { return };
+    let Some(args) = image("x86_64/args.so") else {
+        return;
+    };
     let mut pty = Pty::run(&[], (80, 24), |command| {
         command.arg(args).args([NAME, "\u{301}\u{301}x", "t\tab"]);
         command.arg("日本語".repeat(60));
@@ -127,7 +114,9 @@ fn what_a_program_prints_is_text_to_the_terminal() {
 
 #[test]
 fn a_flood_is_drained_and_bounded() {
-    let Some(args) = image("args.so") else { return };
+    let Some(args) = image("x86_64/args.so") else {
+        return;
+    };
     let mut pty = Pty::run(
         &["--threads", "16", "--timeout", "300"],
         (80, 24),
@@ -235,7 +224,7 @@ fn outputs_that_nobody_reads_or_that_are_full() {
         );
     }
     // The program's own code counts for more.
-    if let Some(exit) = image("exit.so") {
+    if let Some(exit) = image("x86_64/exit.so") {
         let file = ["--once", "--output", "/dev/full"];
         let output = top().args(file).arg(exit).arg("42").output().unwrap();
         assert_eq!(output.status.code(), Some(42));

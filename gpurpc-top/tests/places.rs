@@ -1,16 +1,20 @@
 //! Where statistics cannot lie: the run is what it is without them, with one warning and a table. And
 //! what is left of those that were killed.
 
+#[path = "common/images.rs"]
+#[allow(dead_code, unreachable_pub, reason = "other tests need the rest")]
+mod images;
+
 #[path = "common/pty.rs"]
 #[allow(dead_code, unreachable_pub, reason = "other tests need the rest")]
 mod pty;
 
-use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use images::left_out;
 use pty::{LONG, Pty, children, process_state};
 use rustix::process::{Signal, getuid, kill_process};
 
@@ -42,12 +46,6 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
-}
-
-fn left_out(reason: &str) {
-    let thread = std::thread::current();
-    let test = thread.name().unwrap_or("a test");
-    let _ = writeln!(std::io::stderr(), "{test} left out: {reason}");
 }
 
 fn top(runtime: &Path) -> Command {

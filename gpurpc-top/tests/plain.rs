@@ -1,12 +1,16 @@
 //! The plain form through its command line. The examples come from `cargo xtask images`; what is
 //! missing is named and left out, or fails with `GPURPC_REQUIRE_IMAGES=1`.
 
-use std::io::Write as _;
+#[path = "common/images.rs"]
+#[allow(dead_code, unreachable_pub, reason = "other tests need the rest")]
+mod images;
+
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use images::{image, left_out};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 fn top() -> Command {
@@ -28,25 +32,6 @@ fn run(command: &mut Command) -> Ran {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
-}
-
-fn image(name: &str) -> Option<PathBuf> {
-    let images = std::env::var_os("GPURPC_IMAGES").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/images"),
-        PathBuf::from,
-    );
-    let image = images.join(name);
-    if image.exists() {
-        return Some(image);
-    }
-    let missing = format!(
-        "there is no {} (`cargo xtask images` builds it)",
-        image.display()
-    );
-    let required = std::env::var_os("GPURPC_REQUIRE_IMAGES").is_some_and(|value| value == "1");
-    assert!(!required, "{missing}");
-    left_out(&missing);
-    None
 }
 
 /// The cells of the row that starts with `name`.
@@ -298,11 +283,4 @@ fn a_killed_loader_gives_its_signal() {
     let output = running.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(137));
     assert!(String::from_utf8_lossy(&output.stderr).contains("signal 9"));
-}
-
-/// Names the test that is left out, and why: past the capture of the output of tests that pass.
-fn left_out(reason: &str) {
-    let thread = std::thread::current();
-    let test = thread.name().unwrap_or("a test");
-    let _ = writeln!(std::io::stderr(), "{test} left out: {reason}");
 }

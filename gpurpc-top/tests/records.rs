@@ -2,35 +2,20 @@
 //! `cargo xtask images`; what is missing is named and left out, or fails with
 //! `GPURPC_REQUIRE_IMAGES=1`.
 
-use std::io::Write as _;
+#[path = "common/images.rs"]
+#[allow(dead_code, unreachable_pub, reason = "other tests need the rest")]
+mod images;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use images::image;
 use serde_json::Value;
 
 fn top() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpurpc-top"));
     command.stdin(Stdio::null());
     command
-}
-
-fn image(name: &str) -> Option<PathBuf> {
-    let images = std::env::var_os("GPURPC_IMAGES").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/images"),
-        PathBuf::from,
-    );
-    let image = images.join("x86_64").join(name);
-    if image.exists() {
-        return Some(image);
-    }
-    let missing = format!(
-        "there is no {} (`cargo xtask images` builds it)",
-        image.display()
-    );
-    let required = std::env::var_os("GPURPC_REQUIRE_IMAGES").is_some_and(|value| value == "1");
-    assert!(!required, "{missing}");
-    let _ = writeln!(std::io::stderr(), "a test left out: {missing}");
-    None
 }
 
 fn said(output: &Output) -> String {
@@ -103,7 +88,7 @@ fn opcode<'r>(record: &'r Value, name: &str) -> &'r Value {
 }
 
 fn increments(grid: &[&str], count: u64) {
-    let Some(increment) = image("increment.so") else {
+    let Some(increment) = image("x86_64/increment.so") else {
         return;
     };
     let output = top()
@@ -136,7 +121,7 @@ fn counts_are_exact_with_many_threads() {
 
 #[test]
 fn what_a_program_prints_goes_out_of_the_way() {
-    let Some(hello) = image("hello.so") else {
+    let Some(hello) = image("x86_64/hello.so") else {
         return;
     };
     let output = top()
@@ -167,7 +152,7 @@ fn what_a_program_prints_goes_out_of_the_way() {
 
 #[test]
 fn a_program_that_ends_badly_has_its_record_too() {
-    let Some(exit) = image("exit.so") else {
+    let Some(exit) = image("x86_64/exit.so") else {
         return;
     };
     let output = top()

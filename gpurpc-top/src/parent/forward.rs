@@ -2,13 +2,15 @@
 
 use std::io;
 use std::process::Child;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level::emulate_default_handler;
+
+use super::lock;
 
 /// Passes signals on to the child, which stops and goes on with this process.
 pub(super) struct Forward {
@@ -90,8 +92,4 @@ fn is_ignored(number: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (number - 1) & 1 == 1)
-}
-
-fn lock(target: &Mutex<Target>) -> std::sync::MutexGuard<'_, Target> {
-    target.lock().unwrap_or_else(PoisonError::into_inner)
 }

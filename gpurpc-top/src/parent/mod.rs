@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::CommandFactory;
 use gpurpc_top::live::{Live, Target};
@@ -126,4 +127,9 @@ fn remove(top: &Top, live: Option<&Live>) {
         // It is of no use any more, but does no harm either.
         let _ = std::fs::remove_file(path);
     }
+}
+
+/// Each holder leaves what it guards whole, also one that panics.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ use rustix::process::{
 
 use super::plain::complete;
 use super::start::{Outputs, Report, read, start};
-use super::{ParentError, code, source};
+use super::{ParentError, code, lock, source};
 use crate::cli::Top;
 use crate::dashboard::{Bell, Event, Left, Loop, Program};
 use crate::pipes::Pipes;
@@ -103,10 +103,6 @@ impl Source for Both<'_> {
         }
         look
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs the image; gives the exit code.
