@@ -265,7 +265,11 @@ fn what_is_left_when_it_is_killed_goes_with_the_next_run() {
         });
         let started = Instant::now();
         // One that is still being made is removed when it is old, for it may be.
-        while !folder.names().iter().any(|name| name.ends_with(".stats")) {
+        while !folder.names().iter().any(|name| {
+            Path::new(name)
+                .extension()
+                .is_some_and(|end| end == "stats")
+        }) {
             assert!(started.elapsed() < LONG, "{}", pty.screen());
             std::thread::sleep(Duration::from_millis(5));
         }
