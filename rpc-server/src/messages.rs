@@ -46,6 +46,7 @@ impl<T> PerLane<T> {
 #[derive(Debug)]
 pub struct Messages {
     lanes: PerLane<Vec<u8>>,
+    lost: u64,
     _reservation: Reservation,
 }
 
@@ -58,6 +59,12 @@ impl Messages {
     /// The message of `lane`; empty if it does not take part.
     pub fn of(&self, lane: u32) -> &[u8] {
         self.lanes.get(lane).map_or(&[], Vec::as_slice)
+    }
+
+    /// The lanes whose message was received and dropped, a bit each: see
+    /// [`Conversation::recv_n_lossy`](crate::Conversation::recv_n_lossy).
+    pub const fn lost(&self) -> u64 {
+        self.lost
     }
 }
 
@@ -97,9 +104,9 @@ pub(crate) struct Reference {
 
 /// What takes the packets of a message on each lane.
 pub(crate) trait Receiver: Sink {
-    /// The message on `lane`, which has begun, is to be fetched: no byte of it will come. `false`
-    /// if there is no room for it.
-    fn fetches(&mut self, lane: u32, length: u64) -> bool;
+    /// The message on `lane`, which has begun, is to be fetched: no byte of it will come. How much
+    /// of it there is room for: all or nothing of it. `None` to receive no more.
+    fn fetches(&mut self, lane: u32, length: u64) -> Option<u64>;
 
     /// Whether bytes came that there was no room for.
     fn is_full(&self) -> bool;
@@ -113,6 +120,10 @@ pub(crate) struct Growing {
     reservation: Reservation,
     max: u64,
     full: bool,
+    /// What there is no room for is dropped lane by lane, and the messages are received to their end.
+    lossy: bool,
+    /// The lanes that this has come to.
+    lost: u64,
 }
 
 impl Growing {
@@ -124,7 +135,34 @@ impl Growing {
             reservation,
             max,
             full: false,
+            lossy: false,
+            lost: 0,
         }
+    }
+
+    /// As [`new`](Self::new), and a message that there is no room for is lost alone.
+    pub(crate) fn lossy(mask: u64, reservation: Reservation, max: u64) -> Self {
+        Self {
+            lossy: true,
+            ..Self::new(mask, reservation, max)
+        }
+    }
+
+    /// There is no room for the message of `lane`: whether to go on.
+    fn lose(&mut self, lane: u32) -> bool {
+        if self.lossy {
+            self.lost |= 1 << lane;
+            if let Some(message) = self.of(lane) {
+                *message = Vec::new();
+            }
+        } else {
+            self.full = true;
+        }
+        self.lossy
+    }
+
+    const fn is_lost(&self, lane: u32) -> bool {
+        self.lost >> lane & 1 != 0
     }
 
     /// Copies from the device what was referred to. May block.
@@ -150,6 +188,7 @@ impl Growing {
     pub(crate) fn finish(self) -> Messages {
         Messages {
             lanes: PerLane::new(self.messages),
+            lost: self.lost,
             _reservation: self.reservation,
         }
     }
@@ -169,26 +208,38 @@ impl Growing {
 }
 
 impl Sink for Growing {
-    fn begin(&mut self, _: u32, length: u64) -> bool {
-        length <= self.max
+    fn begin(&mut self, lane: u32, length: u64) -> bool {
+        length <= self.max || self.lossy && self.lose(lane)
     }
 
     fn chunk(&mut self, lane: u32, bytes: &[u8]) {
-        if self.full || !self.reservation.grow(bytes.len() as u64) {
-            self.full = true;
+        if self.full || self.is_lost(lane) {
+            return;
+        }
+        if !self.reservation.grow(bytes.len() as u64) {
+            self.lose(lane);
         } else if let Some(message) = self.of(lane) {
             if message.try_reserve(bytes.len()).is_ok() {
                 message.extend_from_slice(bytes);
             } else {
-                self.full = true;
+                self.lose(lane);
             }
         }
     }
 }
 
 impl Receiver for Growing {
-    fn fetches(&mut self, _: u32, length: u64) -> bool {
-        self.reservation.grow(length)
+    fn fetches(&mut self, lane: u32, length: u64) -> Option<u64> {
+        if self.is_lost(lane) {
+            return Some(0);
+        }
+        if self.reservation.grow(length) {
+            return Some(length);
+        }
+        self.lossy.then(|| {
+            self.lose(lane);
+            0
+        })
     }
 
     fn is_full(&self) -> bool {
@@ -251,8 +302,8 @@ impl<F: FnMut(u32, Piece<'_>)> Sink for Handing<'_, F> {
 }
 
 impl<F: FnMut(u32, Piece<'_>)> Receiver for Handing<'_, F> {
-    fn fetches(&mut self, _: u32, _: u64) -> bool {
-        true
+    fn fetches(&mut self, _: u32, length: u64) -> Option<u64> {
+        Some(length)
     }
 
     fn is_full(&self) -> bool {

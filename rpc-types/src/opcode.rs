@@ -31,18 +31,67 @@ impl Opcode {
     pub const WRITE_TO_STDOUT: Self = Self::builtin(2);
     /// Writes a message to standard error; the reply's first word counts the bytes written.
     pub const WRITE_TO_STDERR: Self = Self::builtin(3);
+    /// Writes a message to a stream: its handle, then the message; the reply's first word counts the
+    /// bytes written.
+    pub const WRITE_TO_STREAM: Self = Self::builtin(4);
+    /// As [`WRITE_TO_STDOUT`](Self::WRITE_TO_STDOUT), with a newline added and counted.
+    pub const WRITE_TO_STDOUT_NEWLINE: Self = Self::builtin(5);
+    /// Reads: size and stream -> message, then its length.
+    pub const READ_FROM_STREAM: Self = Self::builtin(6);
+    /// Reads a line as `fgets`: size and stream -> message with its 0, empty at the end.
+    pub const READ_FGETS: Self = Self::builtin(7);
+    /// Opens a file: path, then mode -> handle, 0 on failure.
+    pub const OPEN_FILE: Self = Self::builtin(8);
+    /// Closes a file: handle -> 0, or `EOF`.
+    pub const CLOSE_FILE: Self = Self::builtin(9);
     /// Allocates device memory: size in bytes -> device address, 0 on failure.
     pub const MALLOC: Self = Self::builtin(10);
     /// Frees device memory; no reply.
     pub const FREE: Self = Self::builtin(11);
+    /// Calls a function of the host: arguments, then its address -> result.
+    pub const HOST_CALL: Self = Self::builtin(12);
     /// Ends the program as `abort` does.
     pub const ABORT: Self = Self::builtin(13);
+    /// As `feof`: stream -> nonzero at the end.
+    pub const FEOF: Self = Self::builtin(14);
+    /// As `ferror`: stream -> nonzero after an error.
+    pub const FERROR: Self = Self::builtin(15);
+    /// As `clearerr`: stream.
+    pub const CLEARERR: Self = Self::builtin(16);
+    /// As `fseek`: stream, offset and whence -> 0, or -1.
+    pub const FSEEK: Self = Self::builtin(17);
+    /// As `ftell`: stream -> offset, or -1.
+    pub const FTELL: Self = Self::builtin(18);
+    /// As `fflush`: stream -> 0, or `EOF`.
+    pub const FFLUSH: Self = Self::builtin(19);
+    /// As `ungetc`: character and stream -> character, or `EOF`.
+    pub const UNGETC: Self = Self::builtin(20);
+    /// As `printf`, arguments at their natural alignment.
+    pub const PRINTF_TO_STDOUT: Self = Self::builtin(21);
+    /// As `fprintf(stderr, ...)`, arguments at their natural alignment.
+    pub const PRINTF_TO_STDERR: Self = Self::builtin(22);
+    /// As `fprintf`, arguments at their natural alignment: handle first.
+    pub const PRINTF_TO_STREAM: Self = Self::builtin(23);
+    /// As [`PRINTF_TO_STDOUT`](Self::PRINTF_TO_STDOUT), arguments packed.
+    pub const PRINTF_TO_STDOUT_PACKED: Self = Self::builtin(24);
+    /// As [`PRINTF_TO_STDERR`](Self::PRINTF_TO_STDERR), arguments packed.
+    pub const PRINTF_TO_STDERR_PACKED: Self = Self::builtin(25);
+    /// As [`PRINTF_TO_STREAM`](Self::PRINTF_TO_STREAM), arguments packed.
+    pub const PRINTF_TO_STREAM_PACKED: Self = Self::builtin(26);
+    /// As `remove`: path -> 0, or -1.
+    pub const REMOVE: Self = Self::builtin(27);
+    /// As `rename`: two paths -> 0, or -1.
+    pub const RENAME: Self = Self::builtin(28);
+    /// As `system`: command -> status.
+    pub const SYSTEM: Self = Self::builtin(29);
     /// A part of a text that is printed whole: stream header of a [`PrintPart`](crate::stream::PrintPart).
     pub const PRINT_PART: Self = Self::builtin(0x100);
     /// Ends the program after a panic: a message, printed to standard error.
     pub const PANIC: Self = Self::builtin(0x101);
     /// Adds one to the first word.
     pub const TEST_INCREMENT: Self = Self::builtin(0x8000);
+    /// A fixed order of sends and receives, in which a counter goes to 9.
+    pub const TEST_INTERFACE: Self = Self::builtin(0x8001);
     /// Sends a message back as it came.
     pub const TEST_STREAM: Self = Self::builtin(0x8002);
 
@@ -96,12 +145,36 @@ impl Opcode {
             Self::EXIT => "exit",
             Self::WRITE_TO_STDOUT => "write_to_stdout",
             Self::WRITE_TO_STDERR => "write_to_stderr",
+            Self::WRITE_TO_STREAM => "write_to_stream",
+            Self::WRITE_TO_STDOUT_NEWLINE => "write_to_stdout_newline",
+            Self::READ_FROM_STREAM => "read_from_stream",
+            Self::READ_FGETS => "read_fgets",
+            Self::OPEN_FILE => "open_file",
+            Self::CLOSE_FILE => "close_file",
             Self::MALLOC => "malloc",
             Self::FREE => "free",
+            Self::HOST_CALL => "host_call",
             Self::ABORT => "abort",
+            Self::FEOF => "feof",
+            Self::FERROR => "ferror",
+            Self::CLEARERR => "clearerr",
+            Self::FSEEK => "fseek",
+            Self::FTELL => "ftell",
+            Self::FFLUSH => "fflush",
+            Self::UNGETC => "ungetc",
+            Self::PRINTF_TO_STDOUT => "printf_to_stdout",
+            Self::PRINTF_TO_STDERR => "printf_to_stderr",
+            Self::PRINTF_TO_STREAM => "printf_to_stream",
+            Self::PRINTF_TO_STDOUT_PACKED => "printf_to_stdout_packed",
+            Self::PRINTF_TO_STDERR_PACKED => "printf_to_stderr_packed",
+            Self::PRINTF_TO_STREAM_PACKED => "printf_to_stream_packed",
+            Self::REMOVE => "remove",
+            Self::RENAME => "rename",
+            Self::SYSTEM => "system",
             Self::PRINT_PART => "print_part",
             Self::PANIC => "panic",
             Self::TEST_INCREMENT => "test_increment",
+            Self::TEST_INTERFACE => "test_interface",
             Self::TEST_STREAM => "test_stream",
             _ => return None,
         })

@@ -29,7 +29,24 @@ impl Conversation {
     /// As [`recv_n`](Self::recv_n).
     pub async fn recv_n_max(&mut self, max: u64) -> Result<Messages, Failure> {
         let max = max.min(self.context.max_message);
-        let mut sink = Growing::new(self.mask, self.context.budget.reserve(), max);
+        let sink = Growing::new(self.mask, self.context.budget.reserve(), max);
+        self.recv_growing(sink).await
+    }
+
+    /// As [`recv_n_max`](Self::recv_n_max), but every message is received to its end, so that the
+    /// conversation can go on: one that is too long, or that there is no room for, is dropped and
+    /// its lane among the [`lost`](Messages::lost).
+    ///
+    /// # Errors
+    /// [`Status::INVALID`] for a message that is not where its lane says; or when the conversation
+    /// is over.
+    pub async fn recv_n_lossy(&mut self, max: u64) -> Result<Messages, Failure> {
+        let max = max.min(self.context.max_message);
+        let sink = Growing::lossy(self.mask, self.context.budget.reserve(), max);
+        self.recv_growing(sink).await
+    }
+
+    async fn recv_growing(&mut self, mut sink: Growing) -> Result<Messages, Failure> {
         let references = self.recv_packets(&mut sink).await?;
         if !references.is_empty() {
             let memory = self.context.memory.clone();
@@ -121,7 +138,8 @@ impl Conversation {
                 return Err(Status::TOO_LONG.into());
             }
             cursor.advance();
-            let left = |length: u64| length & REFERENCE == 0 && cursor.more(length);
+            let bulk = incoming.bulk != 0;
+            let left = |length: u64| !(bulk && length & REFERENCE != 0) && cursor.more(length);
             if !lanes(self.mask).any(|lane| left(*lengths.of(lane))) {
                 return Ok(incoming.references);
             }
@@ -211,10 +229,16 @@ impl<S: Receiver> Sink for Incoming<'_, S> {
     }
 
     fn refer(&mut self, lane: u32, length: u64, address: u64) -> bool {
-        // Where nothing goes by reference it is a length, and too large.
-        if self.bulk == 0 || !self.sink.begin(lane, length) || !self.sink.fetches(lane, length) {
+        if self.bulk == 0 {
+            // Where nothing goes by reference it is a length, and too large.
+            return self.sink.begin(lane, length | REFERENCE);
+        }
+        if !self.sink.begin(lane, length) {
             return false;
         }
+        let Some(length) = self.sink.fetches(lane, length) else {
+            return false;
+        };
         if address.checked_add(length).is_none() {
             let length = length as usize;
             let out = MemoryError::OutOfRange { address, length };
