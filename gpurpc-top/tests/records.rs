@@ -203,7 +203,9 @@ fn records_at_intervals() {
     assert_eq!(records[0]["exit_code"], Value::Null);
     assert_eq!(records[records.len() - 1]["exit_code"], 0);
     let last = &records[records.len() - 1];
-    assert!(opcode(last, "slow_handler")["p99_ns"].as_u64().unwrap() > 10_000_000);
+    // None where the machine was so busy that the few events of it were dropped.
+    let slow = &opcode(last, "slow_handler")["p99_ns"];
+    assert!(slow.as_u64().is_none_or(|slow| slow > 10_000_000), "{slow}");
     assert!(last["warnings"].to_string().contains("unknown_opcode"));
 
     let all: Value = serde_json::from_str(&run("json")).unwrap();

@@ -359,11 +359,15 @@ impl<T: Transport, L: Memory<Scope = Device>> Process for Server<T, L> {
         self.publish(slot, status);
     }
 
-    /// A server that still owns the packets hands them back.
+    /// A server that still owns the packets hands them back; unless it would have to say that the call
+    /// failed and cannot, then the port stays its own.
     #[inline]
     fn close(&self, slot: &mut ServerSlot, owned: bool) {
         if owned {
             let status = slot.status;
+            if !T::HAS_STATUS && !status.is_success() {
+                return;
+            }
             // What was filled and not handed over is not sent.
             slot.filled = false;
             self.publish(slot, status);

@@ -6,9 +6,11 @@ use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
 
 mod compact;
 mod line;
+mod llvm;
 
 pub use compact::Compact;
 pub use line::{Line, LineOf, Places};
+pub use llvm::{Llvm, Llvm22, LlvmOf};
 
 pub use rpc_types::packet::WORD_BYTES;
 
@@ -120,6 +122,13 @@ pub trait Transport: Clone {
 
     /// Whether a lane of a stream may use the packets of idle lanes.
     const SPREADS: bool;
+
+    /// Whether a client can be told that its call failed. Where it cannot, such a call gets no answer,
+    /// since its client would take its own request for one.
+    const HAS_STATUS: bool = true;
+
+    /// Whether clients leave word of their requests for a server that sleeps.
+    const ANNOUNCES: bool = true;
 
     /// Where a server finds things, worked out once.
     type Places: Copy + core::fmt::Debug + Send + Sync + 'static;
@@ -287,22 +296,22 @@ pub trait Transport: Clone {
         self.shared().store32(self.geometry().summary(port), word);
     }
 
-    /// Server: what was left in summary word `index`.
+    /// Server: what was left in summary word `index`, or what changes with the requests of its ports.
     #[inline(always)]
-    fn announced(&self, index: u32) -> u32 {
+    fn announced(&self, index: u32) -> u64 {
         let port = index * rpc_types::layout::SUMMARY_PORTS;
-        self.shared().load32(self.geometry().summary(port))
+        self.shared().load32(self.geometry().summary(port)).into()
     }
 
     /// Whether the host has told the device to end.
     #[inline(always)]
     fn stopped(&self) -> bool {
-        self.shared().load32(Geometry::STOP) != 0
+        self.shared().load32(self.geometry().stop()) != 0
     }
 
     /// Tells the device to end: waiting device code finds out within 1024 polls.
     fn stop(&self) {
-        self.shared().store32(Geometry::STOP, 1);
+        self.shared().store32(self.geometry().stop(), 1);
     }
 }
 

@@ -11,7 +11,7 @@ use rpc_bitmap::model::Model;
 use rpc_bitmap::{Device, System};
 use rpc_port::stream::Prefix;
 use rpc_port::transport::{LineOf, Room};
-use rpc_port::{Client, Compact, HostWarp, Line, Server, Transport};
+use rpc_port::{Client, Compact, HostWarp, Line, Llvm, Server, Transport};
 use rpc_types::{Geometry, LayoutKind, Opcode};
 
 /// Bytes of a message that travels in a word where the layout has any, and of one that has a tail word
@@ -45,6 +45,10 @@ impl Cells for Compact<Model<System>> {
     const WORDS: bool = false;
 }
 
+impl Cells for Llvm<Model<System>> {
+    const WORDS: bool = false;
+}
+
 /// `Line` where 16 bytes are not read in one access.
 type Plain = LineOf<Model<System>, false>;
 
@@ -52,14 +56,17 @@ impl<T: Cells> Link<T> {
     fn new(ports: u32) -> Self {
         let geometry = Geometry::new(T::KIND, ports, 1).unwrap();
         let each = |f: &dyn Fn(u32) -> usize| (0..ports).map(f).collect::<Vec<_>>();
-        let mut words = vec![Geometry::STOP, geometry.summary(0)];
+        let mut words = vec![geometry.stop()];
+        if T::ANNOUNCES {
+            words.push(geometry.summary(0));
+        }
         let (mut doubles, mut words16) = (Vec::new(), Vec::new());
         let packet = |port| {
             (0..64)
                 .step_by(8)
                 .map(move |at| geometry.packet(port, 0) + at)
         };
-        let plain: Vec<_> = (0..ports).flat_map(packet).collect();
+        let mut plain: Vec<_> = (0..ports).flat_map(packet).collect();
         match T::KIND {
             LayoutKind::Line if T::WORDS => {
                 words16.extend(each(&|port| geometry.request(port)));
@@ -79,6 +86,12 @@ impl<T: Cells> Link<T> {
                 words.extend(each(&|port| geometry.statuses() + port as usize * 4));
                 words.extend(each(&|port| geometry.openings() + port as usize * 4));
                 doubles.extend(each(&|port| geometry.masks() + port as usize * 8));
+            }
+            LayoutKind::Llvm22 | LayoutKind::Llvm => {
+                words.extend(each(&|port| geometry.requests() + port as usize * 4));
+                words.extend(each(&|port| geometry.replies() + port as usize * 4));
+                plain.extend(each(&|port| geometry.headers() + port as usize * 16));
+                plain.extend(each(&|port| geometry.headers() + port as usize * 16 + 8));
             }
         }
         let mut private = each(&|port| geometry.state(port));
@@ -263,6 +276,16 @@ fn compact_one_port() {
     model::<Compact<Model<System>>>(1, [&[SHORT], &[SHORT]]);
 }
 
+#[test]
+fn llvm_two_ports() {
+    model::<Llvm<Model<System>>>(2, [&[SHORT], &[SHORT]]);
+}
+
+#[test]
+fn llvm_one_port() {
+    model::<Llvm<Model<System>>>(1, [&[SHORT], &[SHORT]]);
+}
+
 /// One client calls twice in a row over one port: the second finds the first still under way, or
 /// answered, or not looked at.
 #[test]
@@ -318,4 +341,9 @@ fn line_two_short_sends() {
 #[test]
 fn compact_two_sends() {
     two_sends::<Compact<Model<System>>>(SHORT);
+}
+
+#[test]
+fn llvm_two_sends() {
+    two_sends::<Llvm<Model<System>>>(SHORT);
 }

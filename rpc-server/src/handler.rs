@@ -20,6 +20,8 @@ pub enum EndCause {
     Abort,
     /// A poller thread panicked: a fault of this program.
     ServerFault,
+    /// A call failed, or nobody handles it, over a layout on which the device cannot be told.
+    Untold,
 }
 
 /// The end of a run, as the device or the server wishes it.
@@ -49,6 +51,11 @@ impl End {
     pub const ABORT: Self = Self {
         code: 134,
         cause: EndCause::Abort,
+    };
+    /// A call failed, or nobody handles it, and the device cannot be told.
+    pub const UNTOLD: Self = Self {
+        code: 125,
+        cause: EndCause::Untold,
     };
     /// A poller thread panicked.
     pub const SERVER_FAULT: Self = Self {

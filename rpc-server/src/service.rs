@@ -54,9 +54,13 @@ impl Service {
         transport: T,
         table: Table,
         memory: Arc<dyn DeviceMemory>,
-        options: Options,
+        mut options: Options,
         observe: O,
     ) -> io::Result<Self> {
+        if T::KIND.is_llvm() {
+            // Its clients know no references: what looks like one is a length.
+            options.bulk = 0;
+        }
         let ports = transport.geometry().total_ports();
         let pollers = options.pollers_for(ports);
         let locks = Heap::<Device>::new(Server::<T, Heap<Device>>::memory_size(&transport));

@@ -24,7 +24,7 @@ pub const SUMMARY_PORTS: u32 = 64;
 /// Bytes between two summary words: far enough apart for hundreds of ports that call at once, close
 /// enough that a server that wakes, its caches cold, sees those of thousands in a few lines.
 pub const SUMMARY_STRIDE: usize = 16;
-/// Most ordinary ports a client can have.
+/// Most ordinary ports a client can have; see [`LayoutKind::max_ports`].
 pub const MAX_PORTS: u32 = 1 << 16;
 
 /// The layouts.
@@ -35,6 +35,12 @@ pub enum LayoutKind {
     Compact = 1,
     /// Words that carry their flag with them, reply blocks apart: the default, made for PCIe.
     Line = 2,
+    /// One mailbox word per port, opcodes in headers, no status: what images made with the LLVM libc
+    /// of the releases 20 to 22 expect.
+    Llvm22 = 3,
+    /// As [`Llvm22`](Self::Llvm22) with room for a doorbell in front: what those made since April 2026
+    /// expect.
+    Llvm = 4,
 }
 
 impl LayoutKind {
@@ -43,15 +49,31 @@ impl LayoutKind {
         match number {
             1 => Some(Self::Compact),
             2 => Some(Self::Line),
+            3 => Some(Self::Llvm22),
+            4 => Some(Self::Llvm),
             _ => None,
         }
+    }
+
+    /// The most ordinary ports that a client with this layout can have: LLVM's have one bit for each
+    /// port, the last one included.
+    pub const fn max_ports(self) -> u32 {
+        match self {
+            Self::Compact | Self::Line => MAX_PORTS,
+            Self::Llvm22 | Self::Llvm => crate::llvm::max_ports(self) - 1,
+        }
+    }
+
+    /// Whether this is what LLVM's libc expects, in one of its forms.
+    pub const fn is_llvm(self) -> bool {
+        matches!(self, Self::Llvm22 | Self::Llvm)
     }
 
     /// Payload bytes of a packet.
     pub const fn payload(self) -> usize {
         match self {
             Self::Compact => 62,
-            Self::Line => 64,
+            Self::Line | Self::Llvm22 | Self::Llvm => 64,
         }
     }
 
@@ -60,6 +82,8 @@ impl LayoutKind {
         match self {
             Self::Compact => "Compact",
             Self::Line => "Line",
+            Self::Llvm22 => "Llvm22",
+            Self::Llvm => "Llvm",
         }
     }
 }
@@ -210,10 +234,15 @@ const fn pages(bytes: usize) -> usize {
 }
 
 impl Geometry {
-    /// The geometry, or `None` unless there are 1 to [`MAX_PORTS`] ports and 1 to 64 lanes.
+    /// The geometry, or `None` unless there are 1 to [`LayoutKind::max_ports`] ports and 1 to 64
+    /// lanes.
     #[inline(always)]
     pub const fn new(layout: LayoutKind, ports: u32, lanes: u32) -> Option<Self> {
-        if ports == 0 || ports > MAX_PORTS || lanes == 0 || lanes > crate::packet::MAX_LANES {
+        if ports == 0
+            || ports > layout.max_ports()
+            || lanes == 0
+            || lanes > crate::packet::MAX_LANES
+        {
             return None;
         }
         Some(Self {
@@ -247,13 +276,30 @@ impl Geometry {
 
     // The shared region.
 
-    /// The stop word, `u32`: nonzero once the host has told the device to end.
-    pub const STOP: usize = 0;
+    /// Where the stop word lies, `u32`: nonzero once the host has told the device to end. Clients of
+    /// LLVM's libc know of none: there it lies behind what is theirs.
+    #[inline(always)]
+    pub const fn stop(&self) -> usize {
+        match self.layout {
+            LayoutKind::Line | LayoutKind::Compact => 0,
+            LayoutKind::Llvm22 | LayoutKind::Llvm => self.summaries(),
+        }
+    }
 
-    /// The client's mailboxes: request blocks, or bits in `u32` words.
+    /// The client's mailboxes: request blocks, bits in `u32` words, or such words.
     #[inline(always)]
     pub const fn requests(&self) -> usize {
-        PAGE
+        match self.layout {
+            LayoutKind::Line | LayoutKind::Compact => PAGE,
+            LayoutKind::Llvm22 | LayoutKind::Llvm => self.replies() + self.total() * 4,
+        }
+    }
+
+    /// The layouts of LLVM's libc: the header of each port, {lanes that take part `u64`, opcode
+    /// `u32`, 0 `u32`}, written by the client when it opens the port.
+    #[inline(always)]
+    pub const fn headers(&self) -> usize {
+        self.requests() + self.total() * 4
     }
 
     /// [`LayoutKind::Line`]: bytes between two ports' request blocks.
@@ -300,12 +346,14 @@ impl Geometry {
         self.masks() + self.total() * 8
     }
 
-    /// The server's mailboxes: reply blocks, or bits in `u32` words.
+    /// The server's mailboxes: reply blocks, bits in `u32` words, or such words.
     #[inline(always)]
     pub const fn replies(&self) -> usize {
         match self.layout {
             LayoutKind::Line => self.requests() + pages(self.total() * self.request_stride()),
             LayoutKind::Compact => pages(self.openings() + self.total() * 4),
+            LayoutKind::Llvm22 => 0,
+            LayoutKind::Llvm => crate::llvm::DOORBELL,
         }
     }
 
@@ -322,6 +370,9 @@ impl Geometry {
         match self.layout {
             LayoutKind::Line => self.replies() + pages(self.total() * self.reply_stride()),
             LayoutKind::Compact => pages(self.statuses() + self.total() * 4),
+            LayoutKind::Llvm22 | LayoutKind::Llvm => (self.headers()
+                + self.total() * crate::llvm::HEADER_SIZE)
+                .next_multiple_of(crate::packet::PACKET_SIZE),
         }
     }
 
@@ -370,7 +421,7 @@ impl Geometry {
         self.reply_tails() + port as usize * self.tail_stride() + lane as usize * WORD
     }
 
-    /// [`LayoutKind::Compact`]: where the packet of `lane` of `port` lies.
+    /// All layouts but [`LayoutKind::Line`]: where the packet of `lane` of `port` lies.
     #[inline(always)]
     pub const fn packet(&self, port: u32, lane: u32) -> usize {
         self.packets()
@@ -378,12 +429,15 @@ impl Geometry {
     }
 
     /// Words that the client changes when it hands over a port of theirs, `u32`,
-    /// [`SUMMARY_STRIDE`] apart: a server that sleeps looks at these.
+    /// [`SUMMARY_STRIDE`] apart: a server that sleeps looks at these. The layouts of LLVM's libc have
+    /// none.
     #[inline(always)]
     pub const fn summaries(&self) -> usize {
         match self.layout {
             LayoutKind::Line => self.reply_tails() + pages(self.total() * self.tail_stride()),
-            LayoutKind::Compact => pages(self.packet(self.total_ports(), 0)),
+            LayoutKind::Compact | LayoutKind::Llvm22 | LayoutKind::Llvm => {
+                pages(self.packet(self.total_ports(), 0))
+            }
         }
     }
 
@@ -477,9 +531,18 @@ mod tests {
                 (g.statuses(), total * 4),
                 packets,
             ]),
+            LayoutKind::Llvm22 | LayoutKind::Llvm => Vec::from([
+                (g.replies(), total * 4),
+                (g.requests(), total * 4),
+                (g.headers(), total * 16),
+                packets,
+                (g.stop(), 4),
+            ]),
         };
         let mut shared = shared;
-        shared.push((g.summaries(), total.div_ceil(64) * 16));
+        if !g.layout.is_llvm() {
+            shared.push((g.summaries(), total.div_ceil(64) * 16));
+        }
         let private = Vec::from([
             (0, 64),
             (g.state(0), total * 16),
@@ -491,8 +554,9 @@ mod tests {
 
     #[test]
     fn arrays_lie_in_order_and_do_not_overlap() {
-        for layout in [LayoutKind::Line, LayoutKind::Compact] {
-            for ports in [1, 2, 31, 32, 33, 1000, 4095, MAX_PORTS] {
+        for number in 1..5 {
+            let layout = LayoutKind::from_number(number).unwrap();
+            for ports in [1, 2, 31, 32, 33, 1000, 4095, layout.max_ports()] {
                 for lanes in [1, 32, 64] {
                     let g = Geometry::new(layout, ports, lanes).unwrap();
                     let [shared, private] = arrays(&g);
@@ -505,6 +569,10 @@ mod tests {
                         }
                         assert!(end <= size, "{g:?}");
                         assert_eq!(size % PAGE, 0);
+                    }
+                    if layout.is_llvm() {
+                        assert_eq!((g.headers() % 8, g.packets() % 64), (0, 0));
+                        continue;
                     }
                     assert_eq!(g.requests() % PAGE, 0);
                     assert_eq!(g.replies() % PAGE, 0, "mailboxes lie in different pages");

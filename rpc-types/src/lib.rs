@@ -9,6 +9,7 @@
 //! | [`stream`] | how a message longer than a packet is cut up |
 //! | [`layout`] | where everything lies in the shared and the device-private region |
 //! | [`image`] | what a GPU image exports, so that a loader can serve it |
+//! | [`llvm`] | what one made with LLVM's libc exports instead |
 //!
 //! There is no behaviour here and no `unsafe`. All words are little-endian.
 #![no_std]
@@ -16,6 +17,7 @@
 
 pub mod image;
 pub mod layout;
+pub mod llvm;
 pub mod opcode;
 pub mod packet;
 pub mod status;

@@ -3,6 +3,7 @@
 use std::any::Any;
 
 use rpc_port::Transport;
+use rpc_types::Status;
 
 use super::Poller;
 use crate::handler::Failure;
@@ -14,6 +15,7 @@ mod fault {
     pub(super) const PANIC: u8 = 1;
     pub(super) const FAILURE: u8 = 2;
     pub(super) const TOO_LONG: u8 = 3;
+    pub(super) const UNTOLD: u8 = 4;
 }
 
 /// What a panic says.
@@ -29,9 +31,21 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
             port, opcode, mask, ..
         } = *call;
         self.shared.report_once(opcode, fault::UNHANDLED, || {
+            let then = if T::HAS_STATUS {
+                "the device gets an error, and further calls of it are only counted"
+            } else {
+                "this image cannot be told, so the run ends"
+            };
+            format!("no handler for opcode {opcode:?} (port {port}, lanes {mask:#x}); {then}")
+        });
+    }
+
+    pub(super) fn report_untold(&self, call: &CallInfo, status: Status) {
+        let (port, mask, name) = (call.port, call.mask, self.name(call));
+        self.shared.report_once(call.opcode, fault::UNTOLD, || {
             format!(
-                "no handler for opcode {opcode:?} (port {port}, lanes {mask:#x}); the device gets \
-                 an error, and further calls of it are only counted"
+                "a call of {name} failed (port {port}, lanes {mask:#x}): {status}; this image cannot \
+                 be told, so the run ends"
             )
         });
     }
@@ -61,8 +75,8 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
         self.shared.report_once(call.opcode, fault::TOO_LONG, || {
             format!(
                 "a message for {name} was refused as too long (port {port}, lanes {mask:#x}): \
-                 the host takes at most {max} bytes, and of all in flight {all}; the device gets \
-                 an error, and further ones are only counted"
+                 the host takes at most {max} bytes, and of all in flight {all}; further ones are \
+                 only counted"
             )
         });
     }

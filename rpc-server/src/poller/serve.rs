@@ -11,7 +11,7 @@ use rpc_types::{Opcode, Status};
 use super::{GROUP, Poller};
 use crate::conversation::Conversation;
 use crate::exchange::{Exchange, Open};
-use crate::handler::{Call, Failure, Flow};
+use crate::handler::{Call, End, Failure, Flow};
 use crate::observe::{CallInfo, Observe, Outcome};
 use crate::port::RawPort;
 use crate::shared::PortState;
@@ -133,6 +133,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
         if let Err(status) = result {
             outcome.status = failed(status);
             outcome.bytes_out = 0;
+            self.end_if_untold(&call, outcome.status);
             // A procedure that failed has handed nothing over: the packets are here.
             drop(dynamic.end(outcome.status));
         }
@@ -267,6 +268,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
                 Status::SERVER_ERROR
             }
         };
+        self.end_if_untold(&call, status);
         let open = exchange.returned();
         let (bytes_in, bytes_out) = open
             .as_ref()
@@ -282,6 +284,18 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
         match open {
             Some(Open { port, .. }) => self.end(place, status, port),
             None => self.set_ending(place, status, None),
+        }
+    }
+
+    /// Where the device cannot be told that its call failed, the run ends.
+    fn end_if_untold(&self, call: &CallInfo, status: Status) {
+        let failed = !status.is_success() && status != Status::CANCELLED;
+        // Nobody makes a call without lanes.
+        if !T::HAS_STATUS && failed && call.mask != 0 {
+            if self.shared.table.entries.get(call.slot).is_some() {
+                self.report_untold(call, status);
+            }
+            self.shared.ending.set(End::UNTOLD);
         }
     }
 

@@ -31,7 +31,7 @@ const MOST_SWEPT_PARKED: u32 = 24;
 
 /// The summary words as a poller last saw them.
 pub(super) struct News {
-    last: Box<[u32]>,
+    last: Box<[u64]>,
     /// Blocks with news, and how often each is still to be looked at.
     blocks: Vec<(u32, u8)>,
     sweep: u32,
@@ -54,9 +54,12 @@ impl News {
         let mut any = false;
         for (block, last) in (0..).zip(&mut self.last) {
             let now = server.transport().announced(block);
-            if now != *last {
-                *last = now;
-                any = true;
+            let new = now != *last;
+            *last = now;
+            any |= new;
+            // Where it is no word that was left but the mailboxes themselves, a request may look like
+            // the one before it, which was answered between two looks.
+            if new || !T::ANNOUNCES && now != 0 {
                 match self.blocks.iter_mut().find(|(known, _)| *known == block) {
                     Some((_, looks)) => *looks = LOOKS,
                     None => self.blocks.push((block, LOOKS)),

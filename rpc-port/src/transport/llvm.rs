@@ -1,0 +1,201 @@
+//! What LLVM's libc expects: a word for each mailbox, opcodes in headers, no status.
+
+use rpc_bitmap::{Memory, System};
+use rpc_types::layout::{SUMMARY_PORTS, next_sequence};
+use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
+
+use super::{Header, Reply, Request, Room, Transport};
+
+/// The layouts `Llvm22` and, with a doorbell, `Llvm`. Each mailbox is a word with one writer, which
+/// is 0 or 1: the parity of that side's hand-overs.
+#[derive(Clone, Copy, Debug)]
+pub struct LlvmOf<M, const DOORBELL: bool> {
+    shared: M,
+    geometry: Geometry,
+}
+
+/// The layout `Llvm22`: LLVM's releases 20 to 22.
+pub type Llvm22<M> = LlvmOf<M, false>;
+/// The layout `Llvm`: since April 2026. The doorbell is never rung.
+pub type Llvm<M> = LlvmOf<M, true>;
+
+/// Bytes from one mailbox to the next.
+const MAILBOX: u16 = 4;
+
+impl<M: Memory<Scope = System>, const DOORBELL: bool> LlvmOf<M, DOORBELL> {
+    #[inline(always)]
+    fn request(&self, port: u32) -> usize {
+        self.geometry.requests() + port as usize * usize::from(MAILBOX)
+    }
+
+    #[inline(always)]
+    fn reply(&self, port: u32) -> usize {
+        self.geometry.replies() + port as usize * usize::from(MAILBOX)
+    }
+
+    #[inline(always)]
+    fn header_at(&self, port: u32) -> usize {
+        self.geometry.headers() + port as usize * rpc_types::llvm::HEADER_SIZE
+    }
+}
+
+impl<M: Memory<Scope = System>, const DOORBELL: bool> Transport for LlvmOf<M, DOORBELL> {
+    type Shared = M;
+    const KIND: LayoutKind = if DOORBELL {
+        LayoutKind::Llvm
+    } else {
+        LayoutKind::Llvm22
+    };
+    const OPCODE_IN_PACKETS: bool = false;
+    const SPREADS: bool = false;
+    const HAS_STATUS: bool = false;
+    const ANNOUNCES: bool = false;
+
+    type Places = ();
+
+    #[inline(always)]
+    fn places(&self) {}
+
+    fn new(shared: M, geometry: Geometry) -> Self {
+        Self { shared, geometry }
+    }
+
+    #[inline(always)]
+    fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    #[inline(always)]
+    fn shared(&self) -> &M {
+        &self.shared
+    }
+
+    #[inline(always)]
+    fn by_lane(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn put_word(&self, _: u32, _: u32, _: u32, _: u64) {}
+
+    #[inline(always)]
+    fn put_tails(&self, _: u32, _: u32, _: u32, _: &Packet, _: usize) {}
+
+    #[inline(always)]
+    fn take_reply_tails(&self, _: u32, _: u32, _: &Reply, _: (u32, &mut Packet), _: usize) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn publish_request(&self, port: u32, request: &Request) {
+        if request.opening {
+            let header = [request.mask, u64::from(request.opcode.0)];
+            self.shared.write(self.header_at(port), &header);
+        }
+        // Release: pairs with the server's `poll_request`, then `acquire`. The server then sees
+        // the packets of all lanes (which `Warp::sync` ordered before this) and the header.
+        self.shared.release_fence();
+        self.shared
+            .store32(self.request(port), request.sequence & 1);
+    }
+
+    #[inline(always)]
+    fn poll_reply(&self, port: u32, _: u32, sequence: u32) -> Option<Reply> {
+        (self.shared.load32(self.reply(port)) & 1 == sequence & 1).then_some(Reply {
+            status: None,
+            word: 0,
+            bytes: 0,
+            in_packets: true,
+        })
+    }
+
+    /// A call that fails is not answered.
+    #[inline(always)]
+    fn reply_status(&self, _: u32, _: &Reply) -> Status {
+        Status::SUCCESS
+    }
+
+    #[inline(always)]
+    fn restart(&self, _: u32) {}
+
+    #[inline(always)]
+    fn poll_request(&self, port: u32, answered: u32) -> bool {
+        self.shared.load32(self.request(port)) & 1 != answered & 1
+    }
+
+    #[inline(always)]
+    fn header(&self, port: u32, answered: u32) -> Option<Header> {
+        let mut header = [0; 2];
+        self.shared.read(self.header_at(port), &mut header);
+        Some(Header {
+            opcode: Opcode(header[1] as u32),
+            mask: header[0] & (u64::MAX >> (64 - self.geometry.lanes)),
+            sequence: next_sequence(answered),
+            // Nothing tells one conversation from the next.
+            opened: None,
+            in_packets: true,
+            bytes: Self::KIND.payload(),
+            by_lane: false,
+        })
+    }
+
+    #[inline(always)]
+    fn poll_each<const N: usize>(&self, (): &(), first: u32, answered: &[u32; N]) -> u32 {
+        let requests = self.shared.load32_each::<N>(self.request(first), MAILBOX);
+        let has = |(i, (request, answered)): (u32, (u32, &u32))| ((request ^ answered) & 1) << i;
+        (0..).zip(requests.into_iter().zip(answered)).map(has).sum()
+    }
+
+    #[inline(always)]
+    fn take_word(&self, _: u32, _: u32) -> u64 {
+        0
+    }
+
+    #[inline(always)]
+    fn take_tails(&self, _: u32, _: u32, _: &mut Packet, _: usize) {}
+
+    #[inline(always)]
+    fn put_reply_tails(&self, (): &(), _: u32, _: &Header, _: usize, _: &Room) {}
+
+    #[inline(always)]
+    fn put_reply_word(&self, _: u32, _: u32, _: u32, _: usize, _: u64) {}
+
+    #[inline(always)]
+    fn publish_reply(&self, port: u32, header: &Header, _: Status, _: bool) {
+        // Release: pairs with the client's `poll_reply`, then `acquire`. The client then sees the
+        // packets that this thread wrote.
+        self.shared.release_fence();
+        self.shared.store32(self.reply(port), header.sequence & 1);
+    }
+
+    #[inline(always)]
+    fn put(&self, port: u32, index: u32, packet: &Packet, bytes: usize, _: Option<Opcode>) {
+        let words = &packet.words[..bytes.div_ceil(8)];
+        self.shared.write(self.geometry.packet(port, index), words);
+    }
+
+    #[inline(always)]
+    fn take(&self, port: u32, index: u32, packet: &mut Packet, bytes: usize) {
+        let words = &mut packet.words[..bytes.div_ceil(8)];
+        self.shared.read(self.geometry.packet(port, index), words);
+    }
+
+    #[inline(always)]
+    fn before_reply(&self, _: u32, _: u32, _: u32) {}
+
+    /// Clients leave no word.
+    #[inline(always)]
+    fn announce(&self, _: u32, _: u32) {}
+
+    /// The ports that are the server's now, a bit each.
+    #[inline(always)]
+    fn announced(&self, index: u32) -> u64 {
+        let first = index * SUMMARY_PORTS;
+        let ports = first..(first + SUMMARY_PORTS).min(self.geometry.total_ports());
+        let words =
+            |port| self.shared.load32(self.request(port)) ^ self.shared.load32(self.reply(port));
+        ports
+            .rev()
+            .fold(0, |bits, port| bits << 1 | u64::from(words(port) & 1))
+    }
+}
