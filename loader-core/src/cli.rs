@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use rpc_libc::Policy;
 use rpc_types::layout::MAX_PORTS;
 
 use crate::device::{DeviceError, DeviceInfo, Grid};
@@ -84,6 +85,13 @@ pub enum Stats {
     At(PathBuf),
 }
 
+/// What a program may do only if its user says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Class {
+    /// Run commands of the host's shell.
+    System,
+}
+
 /// How an image is run: the options of every loader.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
@@ -137,6 +145,9 @@ pub struct Options {
     /// The longest message that the host takes, in bytes (k, m, g).
     #[arg(long, value_name = "BYTES", default_value = "64m", value_parser = message_size, allow_negative_numbers = true)]
     pub max_message: u64,
+    /// Let the program do this as well: `system` runs commands of the host's shell.
+    #[arg(long, value_name = "CLASS", value_enum)]
+    pub allow: Vec<Class>,
     /// Print registers, stack and memory of each kernel before the run.
     #[arg(long)]
     pub print_resource_usage: bool,
@@ -156,6 +167,13 @@ pub struct Options {
 }
 
 impl Options {
+    /// What the program may ask of the host.
+    pub fn policy(&self) -> Policy {
+        let mut policy = Policy::default();
+        policy.system = self.allow.contains(&Class::System);
+        policy
+    }
+
     /// The grid, if `info`'s device takes it.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ use crate::image::ImageError;
 use crate::kernels::{Arguments, Kernels, pause};
 use crate::program::{complain, say};
 use crate::report::{Calls, End, Report, ReportError, Stage};
-use crate::serve::{self, Client, ServeError};
+use crate::serve::{self, Client, ServeError, Serving};
 use crate::signals::{self, Interrupt};
 use crate::stats::{self, Stats};
 
@@ -214,8 +214,14 @@ fn prepare(
     let stats = stats();
     let server = serve::options(options, name);
     let ports = Some(client.ports_for(device.info(), grid, options.ports));
-    let (service, source) =
-        client.serve_over(device, ports, shared, server, install, stats.is_some())?;
+    let serving = Serving {
+        ports,
+        ready: shared,
+        options: server,
+        policy: options.policy(),
+        observed: stats.is_some(),
+    };
+    let (service, source) = client.serve_over(device, serving, install)?;
     let recorder = stats.and_then(|stats| stats.start(source));
     stages.push(Stage::since("service", began));
     Ok((argument, Some(service), recorder))

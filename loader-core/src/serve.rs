@@ -8,19 +8,21 @@ use std::io;
 use std::sync::Arc;
 
 use rpc_bitmap::{Raw, System, words_here};
-use rpc_port::{Compact, Line, Transport};
+use rpc_libc::Policy;
+use rpc_port::{Compact, Line, Llvm, Llvm22, Transport};
 use rpc_server::{
-    DeviceMemory, Options as ServerOptions, Report, Service, Standard, Table, builtin,
+    DeviceMemory, Options as ServerOptions, Output, Report, Service, Standard, Table, builtin,
 };
 use rpc_stats::{Observer, Source};
 use rpc_types::image::{ABI_VERSION, CLIENT_SYMBOL, ClientDescriptor, MAGIC};
-use rpc_types::layout::MAX_PORTS;
 use rpc_types::{Geometry, LayoutKind};
 use thiserror::Error;
 
 use crate::cli::{MAX_IN_FLIGHT, Options, Poll};
 use crate::device::{Device, DeviceError, DeviceInfo, Grid, SharedBuffer};
 use crate::program::say;
+
+mod llvm;
 
 /// Messages of at least so many bytes travel by reference, both ways where they can: below, a copy
 /// and its acknowledgement cost more than the packets do.
@@ -40,9 +42,36 @@ pub enum ServeError {
     Version(u32),
     /// The client's layout has no name here.
     #[error(
-        "the image's RPC client has layout {0}, and this loader knows 1 (Compact) and 2 (Line)"
+        "the image's RPC client has layout {0}, and this loader knows 1 (Compact), 2 (Line), 3 \
+         (Llvm22) and 4 (Llvm)"
     )]
     Layout(u32),
+    /// The image was made with an LLVM libc that this release does not know.
+    #[error(
+        "the image's {symbol} has {0} bytes, and this loader knows 552 (LLVM 20 to 22) and 2096 \
+         (since April 2026): build the image with one of those",
+        symbol = rpc_types::llvm::CLIENT_SYMBOL
+    )]
+    LlvmSize(u64),
+    /// The image was made with an older LLVM libc, and does not say where its client is.
+    #[error(
+        "the image's {symbol} is null, so there is no RPC client to serve",
+        symbol = rpc_types::llvm::CLIENT_POINTER_SYMBOL
+    )]
+    LlvmPointer,
+    /// More ports are asked for than the layout has.
+    #[error(
+        "--ports {asked} is more than the {most} that layout {layout} of this image has",
+        layout = .layout.name()
+    )]
+    Ports {
+        /// Ports that were asked for.
+        asked: u32,
+        /// Which layout.
+        layout: LayoutKind,
+        /// The most it has.
+        most: u32,
+    },
     /// What must be zero is not.
     #[error("the image's RPC client has fields set that ABI version {ABI_VERSION} does not have")]
     Reserved,
@@ -71,8 +100,28 @@ pub enum ServeError {
 /// The client that a loaded image carries, checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Client {
-    descriptor: ClientDescriptor,
     layout: LayoutKind,
+    form: Form,
+}
+
+/// How an image declares its client.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    /// As this release's images do.
+    Ours(ClientDescriptor),
+    /// As LLVM's libc does.
+    Llvm(llvm::Place),
+}
+
+/// What a loader serves a client with.
+pub(crate) struct Serving {
+    pub(crate) ports: Option<u32>,
+    /// Shared memory that was allocated ahead: taken if that is enough.
+    pub(crate) ready: Option<SharedBuffer>,
+    pub(crate) options: ServerOptions,
+    pub(crate) policy: Policy,
+    /// Whether there will be a recorder.
+    pub(crate) observed: bool,
 }
 
 impl Client {
@@ -83,7 +132,11 @@ impl Client {
     /// When it is none that this release serves, or the device does not say.
     pub fn find(device: &dyn Device) -> Result<Option<Self>, ServeError> {
         let Some(bytes) = device.read_global(CLIENT_SYMBOL, size_of::<ClientDescriptor>())? else {
-            return Ok(None);
+            let found = llvm::find(device)?;
+            return Ok(found.map(|(layout, place)| Self {
+                layout,
+                form: Form::Llvm(place),
+            }));
         };
         let descriptor = bytemuck::try_pod_read_unaligned(&bytes).map_err(|_| ServeError::Magic)?;
         Self::check(descriptor).map(Some)
@@ -108,21 +161,29 @@ impl Client {
             return Err(ServeError::Reserved);
         }
         Ok(Self {
-            descriptor: client,
             layout,
+            form: Form::Ours(client),
         })
+    }
+
+    /// The ports that the image wishes, 0 if it does not say.
+    const fn wished(&self) -> u32 {
+        match &self.form {
+            Form::Ours(descriptor) => descriptor.wished_ports,
+            Form::Llvm(_) => 0,
+        }
     }
 
     /// How many ports it gets: as many as are asked for, else as the image wishes, else one for
     /// each warp of `device` that can be resident.
     pub fn ports(&self, device: &dyn Device, asked: Option<u32>) -> u32 {
-        let wished = self.descriptor.wished_ports;
-        ports(asked, wished, device.info().resident_warps)
+        let warps = device.info().resident_warps;
+        ports(asked, self.wished(), warps, self.layout)
     }
 
     /// As [`ports`](Self::ports), without those that no warp of `grid` would ever need.
     pub(crate) fn ports_for(&self, info: &DeviceInfo, grid: Grid, asked: Option<u32>) -> u32 {
-        ports(asked, self.descriptor.wished_ports, warps(info, grid))
+        ports(asked, self.wished(), warps(info, grid), self.layout)
     }
 
     /// Completes the client and starts its server: the built-in services, then what `install` adds
@@ -141,7 +202,7 @@ impl Client {
         options: ServerOptions,
         install: impl FnOnce(&mut Table),
     ) -> Result<Service, ServeError> {
-        let served = self.serve_over(device, asked_ports, None, options, install, false)?;
+        let served = self.serve_over(device, Serving::new(asked_ports, options, false), install)?;
         Ok(served.0)
     }
 
@@ -156,23 +217,34 @@ impl Client {
         options: ServerOptions,
         install: impl FnOnce(&mut Table),
     ) -> Result<(Service, Option<Source>), ServeError> {
-        self.serve_over(device, asked_ports, None, options, install, true)
+        self.serve_over(device, Serving::new(asked_ports, options, true), install)
     }
 
-    /// As [`serve`](Self::serve), over `ready` if that is as much memory as it takes, and `observed`
-    /// for a recorder.
+    /// As [`serve`](Self::serve), with all there is to say.
     pub(crate) fn serve_over(
         &self,
         device: &Arc<dyn Device>,
-        asked_ports: Option<u32>,
-        ready: Option<SharedBuffer>,
-        options: ServerOptions,
+        serving: Serving,
         install: impl FnOnce(&mut Table),
-        observed: bool,
     ) -> Result<(Service, Option<Source>), ServeError> {
-        let (layout, mut client) = (self.layout, self.descriptor);
+        let Serving {
+            ports: asked,
+            ready,
+            options,
+            policy,
+            observed,
+        } = serving;
+        let layout = self.layout;
+        if let Some(asked) = asked.filter(|&asked| asked > layout.max_ports()) {
+            let most = layout.max_ports();
+            return Err(ServeError::Ports {
+                asked,
+                layout,
+                most,
+            });
+        }
         let lanes = device.info().lanes;
-        let ports = self.ports(&**device, asked_ports);
+        let ports = self.ports(&**device, asked);
         let geometry =
             Geometry::new(layout, ports, lanes).ok_or(ServeError::Geometry { ports, lanes })?;
         if layout == LayoutKind::Compact {
@@ -182,73 +254,113 @@ impl Client {
             Some(ready) if ready.size >= geometry.shared_size() => ready,
             _ => device.allocate_shared(geometry.shared_size())?,
         };
-        client.ports = ports;
-        client.lanes = lanes;
-        client.bulk = u32::try_from(options.bulk).unwrap_or(0);
-        client.shared = shared.device;
-        if words_here() {
-            client.flags |= ClientDescriptor::WORDS;
-        } else if client.flags & ClientDescriptor::NEEDS_WORDS != 0 {
-            return Err(ServeError::Words);
+        match self.form {
+            Form::Ours(client) => {
+                complete(&**device, client, &geometry, &options, shared.device)?;
+            }
+            Form::Llvm(place) => llvm::complete(&**device, place, &geometry, shared.device)?,
         }
-        client.private = device.allocate_private(geometry.private_size())?;
-        device.write_global(CLIENT_SYMBOL, bytemuck::bytes_of(&client))?;
         let mut table = Table::new();
-        builtin::install(&mut table, Arc::new(Standard));
+        let output: Arc<dyn Output> = Arc::new(Standard);
+        builtin::install(&mut table, Arc::clone(&output));
+        rpc_libc::install(&mut table, &output, policy);
         install(&mut table);
         // SAFETY: the buffer is page-aligned, has `shared_size` bytes, and lives as long as its
         // device, which the service keeps (it, and each probe of it, holds the memory handle below
         // until its threads have ended). Apart from the device, only the service reaches it.
         let region = unsafe { Raw::<System>::new(shared.host.as_ptr(), geometry.shared_size()) };
         let memory = Arc::clone(device) as Arc<dyn DeviceMemory>;
+        let start = Start {
+            table,
+            memory,
+            options,
+            observed,
+        };
         match layout {
-            LayoutKind::Line => start(
-                Line::new(region, geometry),
-                table,
-                memory,
-                options,
-                observed,
-            ),
-            LayoutKind::Compact => start(
-                Compact::new(region, geometry),
-                table,
-                memory,
-                options,
-                observed,
-            ),
+            LayoutKind::Line => start.over(Line::new(region, geometry)),
+            LayoutKind::Compact => start.over(Compact::new(region, geometry)),
+            LayoutKind::Llvm22 => start.over(Llvm22::new(region, geometry)),
+            LayoutKind::Llvm => start.over(Llvm::new(region, geometry)),
         }
         .map_err(ServeError::Threads)
     }
 }
 
-/// Starts the service; one that is not observed has no code for it.
-fn start<T: Transport + Send + Sync + 'static>(
-    transport: T,
+impl Serving {
+    fn new(ports: Option<u32>, options: ServerOptions, observed: bool) -> Self {
+        Self {
+            ports,
+            ready: None,
+            options,
+            policy: Policy::default(),
+            observed,
+        }
+    }
+}
+
+/// Completes a descriptor of ours for a shared region at device address `shared`.
+fn complete(
+    device: &dyn Device,
+    mut client: ClientDescriptor,
+    geometry: &Geometry,
+    options: &ServerOptions,
+    shared: u64,
+) -> Result<(), ServeError> {
+    client.ports = geometry.ports;
+    client.lanes = geometry.lanes;
+    client.bulk = u32::try_from(options.bulk).unwrap_or(0);
+    client.shared = shared;
+    if words_here() {
+        client.flags |= ClientDescriptor::WORDS;
+    } else if client.flags & ClientDescriptor::NEEDS_WORDS != 0 {
+        return Err(ServeError::Words);
+    }
+    client.private = device.allocate_private(geometry.private_size())?;
+    device.write_global(CLIENT_SYMBOL, bytemuck::bytes_of(&client))?;
+    Ok(())
+}
+
+/// What a service is started with, whatever its layout.
+struct Start {
     table: Table,
     memory: Arc<dyn DeviceMemory>,
     options: ServerOptions,
     observed: bool,
-) -> io::Result<(Service, Option<Source>)> {
-    if !observed {
-        let service = Service::start(transport, table, memory, options, ())?;
-        return Ok((service, None));
+}
+
+impl Start {
+    /// Starts the service; one that is not observed has no code for it.
+    fn over<T: Transport + Send + Sync + 'static>(
+        self,
+        transport: T,
+    ) -> io::Result<(Service, Option<Source>)> {
+        let Self {
+            table,
+            memory,
+            options,
+            observed,
+        } = self;
+        if !observed {
+            let service = Service::start(transport, table, memory, options, ())?;
+            return Ok((service, None));
+        }
+        let ports = transport.geometry().total_ports();
+        let (observer, events) = Observer::new(ports, options.pollers_for(ports));
+        let observer = Arc::new(observer);
+        let service = Service::start(transport, table, memory, options, Arc::clone(&observer))?;
+        let source = Source {
+            observer,
+            events,
+            probe: service.probe(),
+        };
+        Ok((service, Some(source)))
     }
-    let ports = transport.geometry().total_ports();
-    let (observer, events) = Observer::new(ports, options.pollers_for(ports));
-    let observer = Arc::new(observer);
-    let service = Service::start(transport, table, memory, options, Arc::clone(&observer))?;
-    let source = Source {
-        observer,
-        events,
-        probe: service.probe(),
-    };
-    Ok((service, Some(source)))
 }
 
 /// How many ports: what the user says, else what the image wishes, else one for each warp.
-fn ports(asked: Option<u32>, wished: u32, warps: u32) -> u32 {
+fn ports(asked: Option<u32>, wished: u32, warps: u32, layout: LayoutKind) -> u32 {
     let own = if wished == 0 { warps } else { wished };
-    asked.unwrap_or(own).clamp(1, MAX_PORTS)
+    asked.map_or_else(|| own.clamp(1, layout.max_ports()), |asked| asked.max(1))
 }
 
 /// Ports for each warp of a grid: those whose last call nobody waited for are not free at once.
@@ -276,7 +388,7 @@ pub(crate) fn expected(
     asked: Option<u32>,
 ) -> Option<SharedBuffer> {
     let info = device.info();
-    let ports = ports(asked, 0, warps(info, grid));
+    let ports = ports(asked, 0, warps(info, grid), LayoutKind::Line);
     let geometry = Geometry::new(LayoutKind::Line, ports, info.lanes)?;
     device.allocate_shared(geometry.shared_size()).ok()
 }
@@ -310,6 +422,7 @@ impl From<Poll> for rpc_server::Poll {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rpc_types::layout::MAX_PORTS;
 
     #[test]
     fn clients_are_checked() {
@@ -337,11 +450,13 @@ mod tests {
 
     #[test]
     fn ports_by_user_image_and_device() {
-        assert_eq!(ports(Some(3), 5, 7), 3);
-        assert_eq!(ports(None, 5, 7), 5);
-        assert_eq!(ports(None, 0, 7), 7);
-        assert_eq!(ports(None, u32::MAX, 7), MAX_PORTS);
-        assert_eq!(ports(None, 0, u32::MAX), MAX_PORTS);
-        assert_eq!(ports(None, 0, 0), 1);
+        let line = |asked, wished, warps| ports(asked, wished, warps, LayoutKind::Line);
+        assert_eq!(line(Some(3), 5, 7), 3);
+        assert_eq!(line(None, 5, 7), 5);
+        assert_eq!(line(None, 0, 7), 7);
+        assert_eq!(line(None, u32::MAX, 7), MAX_PORTS);
+        assert_eq!(line(None, 0, u32::MAX), MAX_PORTS);
+        assert_eq!(line(None, 0, 0), 1);
+        assert_eq!(ports(None, 0, 8448, LayoutKind::Llvm22), 4095);
     }
 }

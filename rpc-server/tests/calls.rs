@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::{Layout, Plan, Whole, on_both_layouts};
+use common::{Layout, Plan, Whole, on_both_layouts, on_llvm_layouts};
 use rpc_port::procedure::{Echo, Empty, Free, Increment, Malloc, Noop};
 use rpc_port::{Error, Procedure};
 use rpc_server::{CallInfo, DeviceMemory, Flow, MemoryError, Observe, Outcome, Poll};
@@ -25,7 +25,16 @@ on_both_layouts!(
     polls,
     more_than_replies,
     packets,
-    long_and_short
+    long_and_short,
+);
+on_llvm_layouts!(
+    increments,
+    waves,
+    echoes,
+    lanes,
+    blocking,
+    polls,
+    long_and_short,
 );
 
 fn increments<T: Layout>() {

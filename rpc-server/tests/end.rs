@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Layout, Plan, SECOND, eventually, on_both_layouts, say};
+use common::{Layout, Plan, SECOND, eventually, on_both_layouts, on_llvm_layouts, say};
 use rpc_port::procedure::{Empty, Increment, Noop};
 use rpc_port::transport::Request;
 use rpc_port::{Error, Procedure};
@@ -28,6 +28,20 @@ on_both_layouts!(
     parked_pollers_look,
     watcher_held_up,
     poller_fault,
+);
+on_llvm_layouts!(
+    exits,
+    panics,
+    aborts,
+    first_end_counts,
+    drain_serves_and_cancels,
+    drain_is_bounded,
+    drop_lets_clients_go,
+    stop_device,
+    idle_scans_little,
+    wakes_from_idle,
+    parked_pollers_look,
+    watcher_held_up,
 );
 
 fn exits<T: Layout>() {

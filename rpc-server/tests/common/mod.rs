@@ -34,6 +34,19 @@ macro_rules! on_both_layouts {
 }
 pub(crate) use on_both_layouts;
 
+/// Of these, the tests in which no call fails, for the layouts of LLVM's libc.
+macro_rules! on_llvm_layouts {
+    ($($test:ident),* $(,)?) => {
+        mod llvm_22 {
+            $(#[test] fn $test() { super::$test::<rpc_port::Llvm22<rpc_bitmap::Heap<rpc_bitmap::System>>>(); })*
+        }
+        mod llvm {
+            $(#[test] fn $test() { super::$test::<rpc_port::Llvm<rpc_bitmap::Heap<rpc_bitmap::System>>>(); })*
+        }
+    };
+}
+pub(crate) use on_llvm_layouts;
+
 /// Long enough for everything.
 pub const SECOND: Duration = Duration::from_secs(1);
 
