@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{Plan, Rig, SECOND};
-use rpc_bitmap::{Heap, System};
+use rpc_bitmap::{Heap, Memory as _, System};
 use rpc_port::procedure::Increment;
 use rpc_port::{Llvm, Llvm22, Transport};
 use rpc_server::{End, Failure};
@@ -72,7 +72,6 @@ fn llvm() {
 fn nobody_calls() {
     let rig = rig::<Llvm<Memory>>();
     let geometry = *rig.transport.geometry();
-    use rpc_bitmap::Memory as _;
     let shared = rig.transport.shared();
     shared.store64(geometry.headers(), 1 << 40);
     shared.store32(geometry.requests(), 1);

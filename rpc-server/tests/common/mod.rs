@@ -1,5 +1,11 @@
 //! A service over memory of this process, with host threads as its clients.
-#![allow(dead_code, unreachable_pub, reason = "each test program uses a part")]
+#![allow(
+    unused_macros,
+    unused_imports,
+    dead_code,
+    unreachable_pub,
+    reason = "each test program uses a part"
+)]
 
 pub mod lab;
 pub mod site;
