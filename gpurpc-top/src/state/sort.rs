@@ -68,6 +68,11 @@ const IMPORTANCE: [Column; 12] = [
 /// The least columns of a name.
 const NAME: usize = 14;
 
+/// Columns of the smallest usual screen.
+const USUAL: usize = 80;
+/// Longer names may be cut on any screen.
+const LONG_NAME: usize = 24;
+
 impl Column {
     /// Its heading.
     pub fn title(self) -> &'static str {
@@ -116,13 +121,24 @@ impl Column {
         }
     }
 
-    /// The columns for a table of `width`, the one by which is sorted among them.
-    pub fn fit(width: usize, sorted: Self) -> Vec<Self> {
+    /// The columns for a table of `width`, the one by which is sorted among them. Where there is more
+    /// room than on the smallest usual screen, names of `longest` are not cut for the sake of a column.
+    pub fn fit(width: usize, sorted: Self, longest: usize) -> Vec<Self> {
         let mut left = width;
         let mut chosen = Vec::new();
+        let name = if width > USUAL {
+            longest.clamp(Self::Name.width(), LONG_NAME)
+        } else {
+            Self::Name.width()
+        };
         let wanted = [Self::Name, sorted].into_iter().chain(IMPORTANCE);
         for column in wanted {
-            let takes = column.width() + 1;
+            let own = if column == Self::Name {
+                name
+            } else {
+                column.width()
+            };
+            let takes = own + 1;
             if !chosen.contains(&column) && (takes <= left || chosen.is_empty()) {
                 left = left.saturating_sub(takes);
                 chosen.push(column);
@@ -249,12 +265,17 @@ mod tests {
     fn the_sorted_column_is_always_there() {
         for width in 0..220 {
             for sorted in COLUMNS {
-                let fit = Column::fit(width, sorted);
+                let fit = Column::fit(width, sorted, 0);
                 assert!(fit.contains(&Column::Name));
                 let takes: usize = fit.iter().map(|c| c.width() + 1).sum();
                 assert!(takes <= width || fit.len() == 1, "{width}: {fit:?}");
             }
         }
-        assert_eq!(Column::fit(200, Column::Name).len(), COLUMNS.len());
+        assert_eq!(Column::fit(200, Column::Name, 40).len(), COLUMNS.len());
+        // A name that is usual is whole on a screen that is a little larger.
+        let taken =
+            |columns: &[Column]| -> usize { columns[1..].iter().map(|c| c.width() + 1).sum() };
+        let fit = Column::fit(100, Column::Calls, "write_to_stdout".len());
+        assert!(100 - taken(&fit) > "write_to_stdout".len());
     }
 }

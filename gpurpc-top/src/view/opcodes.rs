@@ -107,7 +107,8 @@ fn halves(area: Rect) -> [Rect; 2] {
 fn table(state: &State, palette: Palette, area: Rect, buf: &mut Buffer) {
     let width = usize::from(area.width);
     let sort = state.sort();
-    let columns = Column::fit(width, sort.column);
+    let longest = state.rows().map(|row| row.name.len()).max().unwrap_or(0);
+    let columns = Column::fit(width, sort.column, longest);
     let others: usize = columns[1..].iter().map(|c| c.width() + 1).sum();
     let spare = width.saturating_sub(others + 1 + NAME);
     let gap = (1 + spare / columns.len()).min(GAP);
@@ -134,7 +135,8 @@ fn table(state: &State, palette: Palette, area: Rect, buf: &mut Buffer) {
         let text = if state.has_data() {
             " no calls yet"
         } else {
-            " waiting for the loader"
+            // With `--stats off` they never come.
+            " no statistics: the loader has published none yet"
         };
         put(buf, area, 1, span(text, palette.style(Role::Dim)));
         return;
