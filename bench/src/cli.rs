@@ -56,6 +56,8 @@ pub(crate) enum Layout {
     Line,
     /// A bit for each request.
     Compact,
+    /// A word for each mailbox, as LLVM's libc has it.
+    Llvm,
 }
 
 impl Layout {
@@ -64,6 +66,7 @@ impl Layout {
         match self {
             Self::Line => "line",
             Self::Compact => "compact",
+            Self::Llvm => "llvm",
         }
     }
 }
@@ -73,6 +76,7 @@ impl From<LayoutKind> for Layout {
         match kind {
             LayoutKind::Line => Self::Line,
             LayoutKind::Compact => Self::Compact,
+            LayoutKind::Llvm22 | LayoutKind::Llvm => Self::Llvm,
         }
     }
 }

@@ -9,11 +9,14 @@ pub use crate::target::Lanes;
 use crate::target;
 
 /// The layout of this image, chosen when it was built.
-#[cfg(not(feature = "compact"))]
+#[cfg(not(any(feature = "compact", feature = "llvm")))]
 pub type Layout = rpc_port::Line<Raw<System>>;
 /// The layout of this image, chosen when it was built.
 #[cfg(feature = "compact")]
 pub type Layout = rpc_port::Compact<Raw<System>>;
+/// The layout of this image, chosen when it was built.
+#[cfg(all(feature = "llvm", not(feature = "compact")))]
+pub type Layout = rpc_port::Llvm<Raw<System>>;
 
 /// The client of a GPU program.
 pub type Client = rpc_port::Client<Layout, Raw<Device>, Lanes>;
@@ -60,11 +63,11 @@ pub fn client() -> Client {
 /// The layout of this image, with words of 16 bytes if `words`.
 #[inline(always)]
 fn layout(shared: Raw<System>, geometry: Geometry, words: bool) -> Layout {
-    #[cfg(not(feature = "compact"))]
+    #[cfg(not(any(feature = "compact", feature = "llvm")))]
     {
         Layout::with_words(shared, geometry, words)
     }
-    #[cfg(feature = "compact")]
+    #[cfg(any(feature = "compact", feature = "llvm"))]
     {
         let _ = words;
         Layout::new(shared, geometry)

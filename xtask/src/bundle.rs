@@ -44,7 +44,7 @@ pub(crate) fn bundle(workspace: &Workspace) -> Result<()> {
     }
     for target in Target::ALL {
         for layout in Layout::ALL {
-            for program in &workspace.programs {
+            for program in workspace.programs.iter().filter(|p| p.has(layout)) {
                 let image = image_path(target, layout, &program.name);
                 copy(
                     &workspace.images().join(&image),

@@ -91,17 +91,20 @@ pub(crate) enum Layout {
     Line,
     /// A mailbox bit per port.
     Compact,
+    /// A mailbox word per port, as LLVM's libc has it: only programs that have the feature for it.
+    Llvm,
 }
 
 impl Layout {
     /// Every layout.
-    pub(crate) const ALL: [Self; 2] = [Self::Line, Self::Compact];
+    pub(crate) const ALL: [Self; 3] = [Self::Line, Self::Compact, Self::Llvm];
 
     /// Its name, in paths and messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Line => "line",
             Self::Compact => "compact",
+            Self::Llvm => "llvm",
         }
     }
 
@@ -110,6 +113,7 @@ impl Layout {
         match self {
             Self::Line => None,
             Self::Compact => Some("compact"),
+            Self::Llvm => Some("llvm"),
         }
     }
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::process;
+use crate::target::Layout;
 
 /// A GPU program: a package under `examples/` or `bench/` that builds a cdylib.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +16,8 @@ pub(crate) struct Program {
     pub(crate) name: String,
     /// The library target's name, which is the artifact's.
     pub(crate) lib: String,
-    /// Whether the package has the feature `compact`.
-    pub(crate) compact: bool,
+    /// The package's features.
+    pub(crate) features: Vec<String>,
 }
 
 /// Where the GPU programs lie, below the workspace.
@@ -30,6 +31,15 @@ pub(crate) struct Workspace {
     pub(crate) target_dir: PathBuf,
     /// The GPU programs, by name.
     pub(crate) programs: Vec<Program>,
+}
+
+impl Program {
+    /// Whether it can be built for this layout.
+    pub(crate) fn has(&self, layout: Layout) -> bool {
+        layout
+            .feature()
+            .is_none_or(|feature| self.features.iter().any(|own| own == feature))
+    }
 }
 
 impl Workspace {
@@ -154,7 +164,9 @@ fn program(package: &Value) -> Option<Program> {
     Some(Program {
         name: package["name"].as_str()?.to_owned(),
         lib: lib["name"].as_str()?.replace('-', "_"),
-        compact: package["features"].get("compact").is_some(),
+        features: (package["features"].as_object().into_iter().flatten())
+            .map(|(name, _)| name.clone())
+            .collect(),
     })
 }
 
@@ -192,7 +204,7 @@ mod tests {
             .map(|p| (&*p.name, &*p.lib))
             .collect();
         assert_eq!(names, [("args", "args"), ("two-words", "two_words")]);
-        assert!(workspace.programs[0].compact);
+        assert_eq!(workspace.programs[0].features, ["compact"]);
         assert_eq!(workspace.images(), Path::new("/w/target/images"));
     }
 

@@ -71,6 +71,7 @@ pub(super) fn echo64(session: &mut Session, bench: &mut Bench) -> Result<(), Tro
     let bytes = match session.layout() {
         Layout::Line => LayoutKind::Line.payload(),
         Layout::Compact => LayoutKind::Compact.payload(),
+        Layout::Llvm => LayoutKind::Llvm.payload(),
     };
     for warps in [1, bench.sizes.crowd] {
         per_call(session, bench, what, (warps, session.width()), bytes as u64)?;
