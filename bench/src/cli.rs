@@ -34,8 +34,8 @@ impl Kind {
             Self::Nvidia => ("nvptx64", "ptx"),
         };
         let mut path = PathBuf::from(folder);
-        if layout == Layout::Compact {
-            path.push("compact");
+        if layout != Layout::Line {
+            path.push(layout.name());
         }
         path.join(format!("{program}.{extension}"))
     }

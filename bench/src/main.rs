@@ -7,6 +7,7 @@
 //! | `cli` | the command line |
 //! | `workloads` | what is measured, a file for each kind |
 //! | `session` | the device, its image and the server behind it; kernels under a time limit |
+//! | `busy` | a server to compare with: a thread that does nothing but look and answer |
 //! | `handlers` | what the device program calls besides the built-in services |
 //! | `row` | a result; medians |
 //! | `goals` | what results are to be on an H200 |
@@ -16,6 +17,7 @@
 // Counts become parts of rates, of which a few digits are looked at.
 #![allow(clippy::cast_precision_loss)]
 
+mod busy;
 mod cli;
 mod compare;
 mod goals;

@@ -18,6 +18,7 @@ use rpc_stats::{Recorder, RunInfo, Snapshot, Source, Writer};
 use thiserror::Error;
 
 use crate::NAME;
+use crate::busy::Busy;
 use crate::cli::{Cli, Kind, Layout};
 use crate::handlers::{Samples, install};
 use crate::output::OutputError;
@@ -123,7 +124,7 @@ pub(crate) struct Session {
     options: Cli,
     /// Device address of the arguments' room.
     arguments: u64,
-    service: Option<(Setup, Service)>,
+    behind: Option<(Setup, Behind)>,
     recorder: Option<Recorder>,
 }
 
@@ -134,8 +135,24 @@ pub(crate) struct Setup {
     pub(crate) counters: bool,
     /// Statistics are published, as loaders do.
     pub(crate) statistics: bool,
+    pub(crate) by: By,
+}
+
+/// Who serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// As many threads as loaders have.
+    Many,
     /// One server thread is as good as any: one warp calls.
-    pub(crate) alone: bool,
+    One,
+    /// In place of the server, one thread that does nothing but look at all ports and answer.
+    Busy,
+}
+
+/// What is behind the image.
+enum Behind {
+    Service(Service),
+    Busy { _thread: Busy },
 }
 
 impl Session {
@@ -166,7 +183,7 @@ impl Session {
             client,
             options: options.clone(),
             arguments,
-            service: None,
+            behind: None,
             recorder: None,
         })
     }
@@ -191,7 +208,7 @@ impl Session {
         };
         if let Some(threads) = self.options.server_threads {
             options.pollers = threads as usize;
-        } else if setup.alone {
+        } else if setup.by == By::One {
             options.pollers = 1;
         }
         options
@@ -211,10 +228,17 @@ impl Session {
                 loader_core::cli::Poll::Sleep => "sleep",
             },
         };
-        if self.service.as_ref().is_some_and(|(old, _)| *old == setup) {
+        if self.behind.as_ref().is_some_and(|(old, _)| *old == setup) {
             return Ok(served);
         }
         self.end_service();
+        if setup.by == By::Busy {
+            let region = self.client.connect(&*self.device, asked, 0)?;
+            let thread = Busy::start(&self.device, region);
+            self.behind = Some((setup, Behind::Busy { _thread: thread }));
+            self.launch_for(Grid::ONE, &self.begin(), Duration::ZERO)?;
+            return Ok(served);
+        }
         let samples = self.samples.clone();
         let install = |table: &mut Table| install(table, samples);
         let service = if setup.statistics {
@@ -226,7 +250,7 @@ impl Session {
         } else {
             self.client.serve(&self.device, asked, options, install)?
         };
-        self.service = Some((setup, service));
+        self.behind = Some((setup, Behind::Service(service)));
         self.launch_for(Grid::ONE, &self.begin(), Duration::ZERO)?;
         Ok(served)
     }
@@ -237,7 +261,7 @@ impl Session {
             ports: None,
             counters: true,
             statistics: false,
-            alone: false,
+            by: By::Many,
         })
     }
 
@@ -247,22 +271,26 @@ impl Session {
             ports: None,
             counters: true,
             statistics: false,
-            alone: true,
+            by: By::One,
         })
+    }
+
+    fn service(&self) -> Option<&Service> {
+        match &self.behind {
+            Some((_, Behind::Service(service))) => Some(service),
+            _ => None,
+        }
     }
 
     /// What was counted so far.
     pub(crate) fn counters(&self) -> Counters {
-        self.service
-            .as_ref()
-            .map(|(_, service)| service.counters())
-            .unwrap_or_default()
+        self.service().map(Service::counters).unwrap_or_default()
     }
 
     fn end_service(&mut self) {
         // Before the service: the recorder looks at that.
         self.recorder = None;
-        if let Some((_, service)) = self.service.take() {
+        if let Some((_, Behind::Service(service))) = self.behind.take() {
             service.stop();
         }
     }
@@ -346,9 +374,8 @@ impl Session {
             }
             let elapsed = begun.elapsed();
             let ended = self
-                .service
-                .as_ref()
-                .is_some_and(|(_, s)| s.ended().is_some());
+                .service()
+                .is_some_and(|service| service.ended().is_some());
             if ended || elapsed > limit {
                 return Err(self.interrupt(limit, ended));
             }
@@ -363,7 +390,7 @@ impl Session {
         } else {
             format!("the kernel had not ended after {} s", limit.as_secs_f64())
         };
-        if let Some((_, service)) = &self.service {
+        if let Some(service) = self.service() {
             let open = service.open_exchanges();
             if let Some(first) = open.first() {
                 sentence = format!(

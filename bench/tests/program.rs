@@ -139,6 +139,7 @@ fn every_workload_is_right_on_the_cpu_device() {
         "stack8k",
         "echo4k",
         "stream-beside",
+        "busy",
         "first-call",
         "idle",
         "diverge",

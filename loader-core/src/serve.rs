@@ -220,20 +220,28 @@ impl Client {
         self.serve_over(device, Serving::new(asked_ports, options, true), install)
     }
 
-    /// As [`serve`](Self::serve), with all there is to say.
-    pub(crate) fn serve_over(
+    /// Completes the client for a server of one's own, such as one over
+    /// [`rpc_port::Server`]: gives the memory that both sides reach. `bulk` as in
+    /// [`rpc_server::Options::bulk`].
+    ///
+    /// # Errors
+    /// When the device refuses memory or a copy.
+    pub fn connect(
         &self,
-        device: &Arc<dyn Device>,
-        serving: Serving,
-        install: impl FnOnce(&mut Table),
-    ) -> Result<(Service, Option<Source>), ServeError> {
-        let Serving {
-            ports: asked,
-            ready,
-            options,
-            policy,
-            observed,
-        } = serving;
+        device: &dyn Device,
+        asked_ports: Option<u32>,
+        bulk: u64,
+    ) -> Result<Region, ServeError> {
+        self.connect_over(device, asked_ports, bulk, None)
+    }
+
+    fn connect_over(
+        &self,
+        device: &dyn Device,
+        asked: Option<u32>,
+        bulk: u64,
+        ready: Option<SharedBuffer>,
+    ) -> Result<Region, ServeError> {
         let layout = self.layout;
         if let Some(asked) = asked.filter(|&asked| asked > layout.max_ports()) {
             let most = layout.max_ports();
@@ -244,7 +252,7 @@ impl Client {
             });
         }
         let lanes = device.info().lanes;
-        let ports = self.ports(&**device, asked);
+        let ports = self.ports(device, asked);
         let geometry =
             Geometry::new(layout, ports, lanes).ok_or(ServeError::Geometry { ports, lanes })?;
         if layout == LayoutKind::Compact {
@@ -255,34 +263,74 @@ impl Client {
             _ => device.allocate_shared(geometry.shared_size())?,
         };
         match self.form {
-            Form::Ours(client) => {
-                complete(&**device, client, &geometry, &options, shared.device)?;
-            }
-            Form::Llvm(place) => llvm::complete(&**device, place, &geometry, shared.device)?,
+            Form::Ours(client) => complete(device, client, &geometry, bulk, shared.device)?,
+            Form::Llvm(place) => llvm::complete(device, place, &geometry, shared.device)?,
         }
+        Ok(Region { geometry, shared })
+    }
+
+    /// As [`serve`](Self::serve), with all there is to say.
+    pub(crate) fn serve_over(
+        &self,
+        device: &Arc<dyn Device>,
+        serving: Serving,
+        install: impl FnOnce(&mut Table),
+    ) -> Result<(Service, Option<Source>), ServeError> {
+        let Serving {
+            ports,
+            ready,
+            options,
+            policy,
+            observed,
+        } = serving;
+        let region = self.connect_over(&**device, ports, options.bulk, ready)?;
         let mut table = Table::new();
         let output: Arc<dyn Output> = Arc::new(Standard);
         builtin::install(&mut table, Arc::clone(&output));
         rpc_libc::install(&mut table, &output, policy);
         install(&mut table);
-        // SAFETY: the buffer is page-aligned, has `shared_size` bytes, and lives as long as its
-        // device, which the service keeps (it, and each probe of it, holds the memory handle below
-        // until its threads have ended). Apart from the device, only the service reaches it.
-        let region = unsafe { Raw::<System>::new(shared.host.as_ptr(), geometry.shared_size()) };
+        let geometry = region.geometry;
         let memory = Arc::clone(device) as Arc<dyn DeviceMemory>;
+        // SAFETY: the device lives as long as the service, which keeps it: it, and each probe of it,
+        // holds the memory handle above until its threads have ended.
+        let region = unsafe { region.memory() };
         let start = Start {
             table,
             memory,
             options,
             observed,
         };
-        match layout {
+        match geometry.layout {
             LayoutKind::Line => start.over(Line::new(region, geometry)),
             LayoutKind::Compact => start.over(Compact::new(region, geometry)),
             LayoutKind::Llvm22 => start.over(Llvm22::new(region, geometry)),
             LayoutKind::Llvm => start.over(Llvm::new(region, geometry)),
         }
         .map_err(ServeError::Threads)
+    }
+}
+
+/// The memory that an image's client and its server both reach.
+#[derive(Clone, Copy, Debug)]
+pub struct Region {
+    geometry: Geometry,
+    shared: SharedBuffer,
+}
+
+impl Region {
+    /// What lies where.
+    pub const fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// The memory, for a [`Transport`].
+    ///
+    /// # Safety
+    /// The device outlives it, and besides the device only one server reaches it.
+    pub unsafe fn memory(&self) -> Raw<System> {
+        // SAFETY: the buffer is page-aligned, has `shared_size` bytes and belongs to the device, which
+        // the caller keeps.
+        unsafe { Raw::new(self.shared.host.as_ptr(), self.geometry.shared_size()) }
     }
 }
 
@@ -303,12 +351,12 @@ fn complete(
     device: &dyn Device,
     mut client: ClientDescriptor,
     geometry: &Geometry,
-    options: &ServerOptions,
+    bulk: u64,
     shared: u64,
 ) -> Result<(), ServeError> {
     client.ports = geometry.ports;
     client.lanes = geometry.lanes;
-    client.bulk = u32::try_from(options.bulk).unwrap_or(0);
+    client.bulk = u32::try_from(bulk).unwrap_or(0);
     client.shared = shared;
     if words_here() {
         client.flags |= ClientDescriptor::WORDS;

@@ -8,7 +8,7 @@ use rpc_types::{LayoutKind, Opcode};
 use super::{Bench, Workload, grid, median, plan, row};
 use crate::cli::Layout;
 use crate::row::{Served, Unit};
-use crate::session::{Session, Setup, Trouble};
+use crate::session::{By, Session, Setup, Trouble};
 
 /// Calls of the first try.
 const FIRST: u64 = 16;
@@ -88,7 +88,7 @@ pub(super) fn diverge(session: &mut Session, bench: &mut Bench) -> Result<(), Tr
         ports: Some(FEW_PORTS),
         counters: true,
         statistics: false,
-        alone: false,
+        by: By::Many,
     })?;
     let grid = grid(bench, session, size.0);
     let mut plan = plan(session, Mode::Diverge, size.1);

@@ -55,12 +55,14 @@ pub(crate) enum Workload {
     Statistics,
     /// Increments beside a stream against increments alone.
     StreamBeside,
+    /// Increments with one thread that looks and answers against the server as it is.
+    Busy,
 }
 
 impl Workload {
     /// All, in the order in which they are measured: what others are compared to comes first, what
     /// shares a server lies together.
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::Floor,
         Self::Copy,
         Self::Start,
@@ -78,6 +80,7 @@ impl Workload {
         Self::Diverge,
         Self::Counters,
         Self::Statistics,
+        Self::Busy,
     ];
 
     /// The name.
@@ -100,6 +103,7 @@ impl Workload {
             Self::Counters => "counters",
             Self::Statistics => "statistics",
             Self::StreamBeside => "stream-beside",
+            Self::Busy => "busy",
         }
     }
 
@@ -322,5 +326,6 @@ pub(crate) fn run(
         Workload::Counters => pairs::counters(session, bench),
         Workload::Statistics => pairs::statistics(session, bench),
         Workload::StreamBeside => pairs::stream_beside(session, bench),
+        Workload::Busy => pairs::busy(session, bench),
     }
 }

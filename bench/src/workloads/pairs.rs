@@ -7,7 +7,7 @@ use bench_calls::{Mode, Plan};
 use super::bulk::fill;
 use super::{Bench, Workload, grid, median, plan, row};
 use crate::row::{Ratio, Unit};
-use crate::session::{Session, Setup, Trouble};
+use crate::session::{By, Session, Setup, Trouble};
 
 /// Pairs of something on and off.
 const PAIRS: u32 = 11;
@@ -37,7 +37,7 @@ fn on_and_off(
         ports: Some(size.0 * 8),
         counters: choose(on).0,
         statistics: choose(on).1,
-        alone: false,
+        by: By::Many,
     };
     let served = session.serve(setup(true))?;
     let (calls, _) = bench.repeat(16, |calls| {
@@ -77,6 +77,64 @@ fn on_and_off(
         to: "off",
     });
     bench.output.row(&row)?;
+    Ok(())
+}
+
+/// The server as loaders set it up against one thread that looks and answers, for ever: what such a
+/// server's calls take, over what ours take.
+pub(super) fn busy(session: &mut Session, bench: &mut Bench) -> Result<(), Trouble> {
+    let width = session.width();
+    let mut sizes = vec![(1, 1), (1, width), (bench.sizes.crowd, width)];
+    sizes.dedup();
+    for size in sizes {
+        let grid = grid(bench, session, size.0);
+        let mut plan = plan(session, Mode::Increment, size.1);
+        let setup = |busy| Setup {
+            ports: Some(size.0 * 8),
+            counters: true,
+            statistics: false,
+            by: match (busy, size.0) {
+                (true, _) => By::Busy,
+                (false, 1) => By::One,
+                (false, _) => By::Many,
+            },
+        };
+        let served = session.serve(setup(false))?;
+        let (calls, _) = bench.repeat(16, |calls| {
+            plan.calls = calls;
+            Ok(session.run(grid, &plan)?.as_secs_f64())
+        })?;
+        plan.calls = calls;
+        let (mut own, mut ratios) = (Vec::new(), Vec::new());
+        for pair in 0..bench.repetitions() {
+            let mut time = |busy| -> Result<f64, Trouble> {
+                session.serve(setup(busy))?;
+                let ahead = Plan {
+                    calls: calls / 2,
+                    ..plan
+                };
+                session.run(grid, &ahead)?;
+                Ok(session.run(grid, &plan)?.as_secs_f64())
+            };
+            let (ours, theirs) = if pair % 2 == 0 {
+                let ours = time(false)?;
+                (ours, time(true)?)
+            } else {
+                let theirs = time(true)?;
+                (time(false)?, theirs)
+            };
+            own.push(ours * 1e6 / calls as f64);
+            ratios.push(theirs / ours);
+        }
+        let mut row = row(Workload::Busy, served, size, 8);
+        row.calls = calls;
+        row.values = own;
+        row.ratio = Some(Ratio {
+            value: median(&ratios),
+            to: "busy",
+        });
+        bench.output.row(&row)?;
+    }
     Ok(())
 }
 
