@@ -22,6 +22,15 @@ pub type Llvm<M> = LlvmOf<M, true>;
 /// Bytes from one mailbox to the next.
 const MAILBOX: u16 = 4;
 
+/// Up to LLVM 19 the opcode had 16 bits, in the same place.
+#[inline(always)]
+const fn opcode(word: u32) -> Opcode {
+    match word {
+        0..=0xFFFF => Opcode::from_compact(word as u16),
+        _ => Opcode(word),
+    }
+}
+
 impl<M: Memory<Scope = System>, const DOORBELL: bool> LlvmOf<M, DOORBELL> {
     #[inline(always)]
     fn request(&self, port: u32) -> usize {
@@ -128,7 +137,7 @@ impl<M: Memory<Scope = System>, const DOORBELL: bool> Transport for LlvmOf<M, DO
         let mut header = [0; 2];
         self.shared.read(self.header_at(port), &mut header);
         Some(Header {
-            opcode: Opcode(header[1] as u32),
+            opcode: opcode(header[1] as u32),
             mask: header[0] & (u64::MAX >> (64 - self.geometry.lanes)),
             sequence: next_sequence(answered),
             // Nothing tells one conversation from the next.
