@@ -1,0 +1,103 @@
+//! A device for an image, and the image out of what holds several.
+
+use std::borrow::Cow;
+
+use crate::cli::Options;
+use crate::device::{Device, DeviceError};
+use crate::image::container::{Container, ContainerError};
+use crate::image::{self, ImageError, ImageKind};
+use crate::program::{Backend, DeviceOptions};
+use crate::run::RunError;
+
+/// The order in which devices are looked for that may run what a container holds: who packs code for
+/// a GPU beside code for the host wants the GPU if there is one.
+const ORDER: [ImageKind; 4] = [
+    ImageKind::Cubin,
+    ImageKind::Ptx,
+    ImageKind::AmdGpu,
+    ImageKind::X86_64,
+];
+
+/// Opens a device of `backends` that runs `file`; gives it with the image, which is `file` or an entry
+/// of it. `path` is what sentences call the file.
+pub(crate) fn place<'f>(
+    backends: &[&dyn Backend],
+    path: &str,
+    file: &'f [u8],
+    options: &Options,
+) -> Result<(Box<dyn Device>, Cow<'f, [u8]>), RunError> {
+    let options = DeviceOptions::from(options);
+    let bad = |error: ImageError| RunError::Image {
+        path: path.to_owned(),
+        error,
+    };
+    if let Some(container) = Container::parse(file).map_err(|error| bad(error.into()))? {
+        return choose(backends, path, &container, &options);
+    }
+    let kind = image::recognise(file).map_err(bad)?;
+    let backend = (backends.iter().find(|backend| backend.accepts(kind))).ok_or_else(|| {
+        RunError::NoBackend {
+            path: path.to_owned(),
+            kind: kind.name(),
+        }
+    })?;
+    let device = backend.open(kind, &options)?;
+    Ok((device, Cow::Borrowed(file)))
+}
+
+/// The first device that runs an entry, which with it.
+fn choose<'f>(
+    backends: &[&dyn Backend],
+    path: &str,
+    container: &Container<'f>,
+    options: &DeviceOptions,
+) -> Result<(Box<dyn Device>, Cow<'f, [u8]>), RunError> {
+    let mut tried = Vec::new();
+    let mut titles = Vec::new();
+    let mut absent = Vec::new();
+    for kind in ORDER.into_iter().filter(|&kind| container.holds(kind)) {
+        let Some(backend) = backends.iter().position(|backend| backend.accepts(kind)) else {
+            continue;
+        };
+        if tried.contains(&backend) {
+            continue;
+        }
+        tried.push(backend);
+        let device = match backends[backend].open(kind, options) {
+            Ok(device) => device,
+            Err(DeviceError::Unavailable(sentence)) => {
+                absent.push(sentence);
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let title = device.title();
+        match container.choose(&title, |kind, architecture| device.fits(kind, architecture)) {
+            Ok(image) => return Ok((device, Cow::Owned(image.into_owned()))),
+            Err(ContainerError::NoneFits { .. }) => titles.push(title),
+            Err(error) => {
+                return Err(RunError::Image {
+                    path: path.to_owned(),
+                    error: error.into(),
+                });
+            }
+        }
+    }
+    if titles.is_empty() && !absent.is_empty() {
+        return Err(DeviceError::Unavailable(absent.join("; ")).into());
+    }
+    let device = if titles.is_empty() {
+        "this program".to_owned()
+    } else {
+        titles.join(" and ")
+    };
+    Err(RunError::Image {
+        path: path.to_owned(),
+        error: ContainerError::NoneFits {
+            sort: container.sort(),
+            inside: container.inside(),
+            device,
+        }
+        .into(),
+    })
+}
