@@ -32,7 +32,8 @@ pub(crate) fn place<'f>(
         error,
     };
     if let Some(container) = Container::parse(file).map_err(|error| bad(error.into()))? {
-        return choose(backends, path, &container, &options);
+        let (device, image) = choose(backends, path, &container, &options)?;
+        return Ok((device, Cow::Owned(image)));
     }
     let kind = image::recognise(file).map_err(bad)?;
     let backend = (backends.iter().find(|backend| backend.accepts(kind))).ok_or_else(|| {
@@ -46,12 +47,12 @@ pub(crate) fn place<'f>(
 }
 
 /// The first device that runs an entry, which with it.
-fn choose<'f>(
+fn choose(
     backends: &[&dyn Backend],
     path: &str,
-    container: &Container<'f>,
+    container: &Container<'_>,
     options: &DeviceOptions,
-) -> Result<(Box<dyn Device>, Cow<'f, [u8]>), RunError> {
+) -> Result<(Box<dyn Device>, Vec<u8>), RunError> {
     let mut tried = Vec::new();
     let mut titles = Vec::new();
     let mut absent = Vec::new();
@@ -73,7 +74,7 @@ fn choose<'f>(
         };
         let title = device.title();
         match container.choose(&title, |kind, architecture| device.fits(kind, architecture)) {
-            Ok(image) => return Ok((device, Cow::Owned(image.into_owned()))),
+            Ok(image) => return Ok((device, image)),
             Err(ContainerError::NoneFits { .. }) => titles.push(title),
             Err(error) => {
                 return Err(RunError::Image {
@@ -83,21 +84,28 @@ fn choose<'f>(
             }
         }
     }
-    if titles.is_empty() && !absent.is_empty() {
-        return Err(DeviceError::Unavailable(absent.join("; ")).into());
-    }
-    let device = if titles.is_empty() {
-        "this program".to_owned()
+    let (sort, inside) = (container.sort(), container.inside());
+    let error = if titles.is_empty() && !absent.is_empty() {
+        let reasons = absent.join("; ");
+        ContainerError::NoDevice {
+            sort,
+            inside,
+            reasons,
+        }
     } else {
-        titles.join(" and ")
+        let device = if titles.is_empty() {
+            "this program".to_owned()
+        } else {
+            titles.join(" and ")
+        };
+        ContainerError::NoneFits {
+            sort,
+            inside,
+            device,
+        }
     };
     Err(RunError::Image {
         path: path.to_owned(),
-        error: ContainerError::NoneFits {
-            sort: container.sort(),
-            inside: container.inside(),
-            device,
-        }
-        .into(),
+        error: error.into(),
     })
 }

@@ -109,8 +109,20 @@ pub enum ContainerError {
         /// What it was to run on.
         device: String,
     },
+    /// There is no device for anything in it.
+    #[error("is {sort} that holds {inside}; no device is there for any of that: {reasons}")]
+    NoDevice {
+        /// Which sort.
+        sort: Sort,
+        /// Its entries.
+        inside: String,
+        /// What is wrong with each device that was looked for.
+        reasons: String,
+    },
     /// Two entries fit alike.
-    #[error("is {sort} that holds {entry} more than once; {device} can run only one of them")]
+    #[error(
+        "is {sort} that holds {entry} and another that fits as well; {device} can run only one of them"
+    )]
     Alike {
         /// Which sort.
         sort: Sort,
@@ -196,7 +208,7 @@ impl<'a> Container<'a> {
         &self,
         device: &str,
         fits: impl Fn(ImageKind, &str) -> Option<u32>,
-    ) -> Result<Cow<'_, [u8]>, ContainerError> {
+    ) -> Result<Vec<u8>, ContainerError> {
         let rank = |entry: &Entry<'_>| fits(entry.image()?, entry.architecture());
         let ranked: Vec<_> = (self.entries.iter())
             .filter_map(|entry| Some((rank(entry)?, entry)))

@@ -102,14 +102,15 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Its bytes.
+    /// Its bytes, in memory of their own: in the container they may stand at odd addresses, where ELF
+    /// files cannot be read.
     ///
     /// # Errors
     /// When they are compressed and cannot be unpacked; `sort` is that of the container.
-    pub fn unpack(&self, sort: Sort) -> Result<Cow<'_, [u8]>, ContainerError> {
+    pub fn unpack(&self, sort: Sort) -> Result<Vec<u8>, ContainerError> {
         match self.packed {
-            None => Ok(Cow::Borrowed(&self.data)),
-            Some((packing, size)) => unpack(sort, packing, &self.data, size).map(Cow::Owned),
+            None => Ok(self.data.to_vec()),
+            Some((packing, size)) => unpack(sort, packing, &self.data, size),
         }
     }
 
@@ -186,7 +187,8 @@ fn form(data: &[u8]) -> Form {
         return match machine {
             Some(EM_CUDA) => Form::Image(ImageKind::Cubin),
             Some(EM_AMDGPU) => Form::Image(ImageKind::AmdGpu),
-            _ => match recognise(data) {
+            // A copy, for its address.
+            _ => match recognise(&data.to_vec()) {
                 Ok(kind) => Form::Image(kind),
                 Err(ImageError::OtherElf(what)) => Form::Other(what.into()),
                 Err(_) => other("a damaged ELF file"),

@@ -82,8 +82,62 @@ fn zstd(packed: &[u8], size: u64) -> Result<Vec<u8>, String> {
 mod tests {
     use super::*;
 
-    /// "gpurpc" 200 times over, as the tools of each method have it.
-    const TIMES: usize = 200;
-    const ZLIBS: &[u8] = &[];
-    const ZSTDS: &[u8] = &[];
+    const SORT: Sort = Sort::Bundle;
+
+    /// The same as each method has it; and how many bytes that are.
+    fn packed() -> ([(Packing, Vec<u8>); 3], Vec<u8>) {
+        let plain = b"gpurpc ".repeat(30);
+        // A block of LZ4: the first 7 bytes as they are, the other 203 copied from 7 before.
+        let mut lz4 = vec![0x7F];
+        lz4.extend_from_slice(b"gpurpc ");
+        lz4.extend_from_slice(&[7, 0, 203 - 12 - 4 - 15, 0xC0]);
+        lz4.extend_from_slice(&plain[plain.len() - 12..]);
+        let zlib = miniz_oxide::deflate::compress_to_vec_zlib(&plain, 6);
+        let zstd = ruzstd::encoding::compress_to_vec(
+            &plain[..],
+            ruzstd::encoding::CompressionLevel::Fastest,
+        );
+        let all = [
+            (Packing::Zlib, zlib),
+            (Packing::Zstd, zstd),
+            (Packing::Lz4, lz4),
+        ];
+        (all, plain)
+    }
+
+    #[test]
+    fn every_method_is_undone() {
+        let (all, plain) = packed();
+        for (packing, packed) in all {
+            let size = plain.len() as u64;
+            assert_eq!(unpack(SORT, packing, &packed, size).unwrap(), plain);
+        }
+    }
+
+    #[test]
+    fn wrong_sizes_are_refused_without_memory_for_them() {
+        let (all, plain) = packed();
+        let right = plain.len() as u64;
+        for (packing, packed) in all {
+            for size in [
+                0,
+                right - 1,
+                right + 1,
+                1 << 29,
+                MAX_IMAGE,
+                1 << 60,
+                u64::MAX,
+            ] {
+                let said = unpack(SORT, packing, &packed, size)
+                    .unwrap_err()
+                    .to_string();
+                let large = size > MAX_IMAGE;
+                assert_eq!(said.contains("1 GiB is the most"), large, "{said}");
+                assert!(said.starts_with("is an offload bundle that "), "{said}");
+            }
+            for length in 0..packed.len() {
+                assert!(unpack(SORT, packing, &packed[..length], right).is_err());
+            }
+        }
+    }
 }
