@@ -109,3 +109,72 @@ fn choose(
         error: error.into(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::ffi::OsString;
+
+    use super::*;
+    use crate::cli::{Cli, parse};
+
+    const OFFLOAD: &[u8] = include_bytes!("../tests/containers/offload.v1");
+
+    thread_local! {
+        static OPENED: RefCell<Vec<ImageKind>> = const { RefCell::new(Vec::new()) };
+    }
+
+    /// Devices for images of this kind, of which there are none.
+    struct Absent(ImageKind);
+
+    impl Backend for Absent {
+        fn accepts(&self, kind: ImageKind) -> bool {
+            kind == self.0
+        }
+
+        fn open(&self, kind: ImageKind, _: &DeviceOptions) -> Result<Box<dyn Device>, DeviceError> {
+            OPENED.with_borrow_mut(|opened| opened.push(kind));
+            let name = kind.name();
+            Err(DeviceError::Unavailable(format!("nothing runs {name}")))
+        }
+    }
+
+    fn place_on(backends: &[&dyn Backend], file: &[u8]) -> String {
+        let cli: Cli = parse("test", [OsString::from("image")]).unwrap();
+        match place(backends, "file", file, &cli.options) {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn each_device_is_tried_the_cpu_last() {
+        let backends = [ImageKind::X86_64, ImageKind::AmdGpu, ImageKind::Ptx].map(Absent);
+        let [cpu, amd, nvidia] = &backends;
+        let said = place_on(&[cpu, amd, nvidia], OFFLOAD);
+        assert!(
+            said.starts_with("file is an offload binary that holds"),
+            "{said}"
+        );
+        let reasons = "no device is there for any of that: nothing runs PTX text; nothing runs an \
+                       amdgcn code object; nothing runs an x86-64 shared object";
+        assert!(said.ends_with(reasons), "{said}");
+        assert_eq!(
+            OPENED.take(),
+            [ImageKind::Ptx, ImageKind::AmdGpu, ImageKind::X86_64]
+        );
+        let said = place_on(&[&Absent(ImageKind::Cubin)], OFFLOAD);
+        assert!(said.ends_with("; this program runs none of that"), "{said}");
+        assert!(OPENED.take().is_empty());
+    }
+
+    #[test]
+    fn other_files_go_where_their_kind_does() {
+        let backend = Absent(ImageKind::Ptx);
+        let said = place_on(&[&backend], b".version 8.0\n");
+        assert_eq!(said, "nothing runs PTX text");
+        let said = place_on(&[&Absent(ImageKind::Cubin)], b".version 8.0\n");
+        assert_eq!(said, "file is PTX text, which this program does not run");
+        assert!(place_on(&[], b"hello").starts_with("file is text without"));
+    }
+}

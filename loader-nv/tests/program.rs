@@ -47,6 +47,74 @@ fn an_image_runs_and_its_value_is_the_code() {
     assert_eq!(loader(&folder, &grid, ""), (Some(1), String::new()));
 }
 
+/// A fatbin with entries of these kinds (1 PTX, 2 cubin), architectures and flags.
+fn fatbin(entries: &[(u16, u32, u64, &[u8])]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (kind, architecture, flags, data) in entries {
+        let mut header = [0; 64];
+        let size = data.len().next_multiple_of(8);
+        header[..2].copy_from_slice(&kind.to_le_bytes());
+        header[4] = 64;
+        header[8..16].copy_from_slice(&size.to_le_bytes());
+        header[28..32].copy_from_slice(&architecture.to_le_bytes());
+        header[40..48].copy_from_slice(&flags.to_le_bytes());
+        body.extend(header);
+        body.extend(*data);
+        body.resize(body.len() + size - data.len(), 0);
+    }
+    let mut all = b"\x50\xED\x55\xBA\x01\0\x10\0".to_vec();
+    all.extend((body.len() as u64).to_le_bytes());
+    all.extend(body);
+    all
+}
+
+#[test]
+fn of_a_fatbin_the_best_entry_runs() {
+    const SPECIFIC: u64 = 1 << 20;
+    let folder = folder("fatbin");
+    let mut cubin = [0; 128];
+    cubin[..7].copy_from_slice(b"\x7FELF\x02\x01\x01");
+    for (at, number) in [
+        (16, 2),
+        (18, 190),
+        (20, 1),
+        (40, 64),
+        (52, 64),
+        (58, 64),
+        (60, 1),
+    ] {
+        cubin[at] = number;
+    }
+    let older = IMAGE.replace("_start", "_older");
+    let all = fatbin(&[
+        (2, 80, 0, &cubin),
+        (2, 100, 0, &cubin),
+        (1, 60, 0, older.as_bytes()),
+        (1, 70, 0, IMAGE.as_bytes()),
+        (1, 80, SPECIFIC, older.as_bytes()),
+        (1, 100, 0, older.as_bytes()),
+    ]);
+    std::fs::write(folder.join("all.fatbin"), all).unwrap();
+    let (code, said) = loader(&folder, &["all.fatbin", "1", "2"], "");
+    assert_eq!((code, said.as_str()), (Some(3), ""));
+
+    let none = fatbin(&[
+        (2, 80, 0, &cubin),
+        (1, 90, SPECIFIC, &[]),
+        (1, 100, 0, older.as_bytes()),
+    ]);
+    std::fs::write(folder.join("none.fatbin"), none).unwrap();
+    assert_eq!(
+        loader(&folder, &["none.fatbin"], ""),
+        (
+            Some(125),
+            "loader-nv: none.fatbin is a CUDA fatbin that holds a cubin for sm_80 and PTX text for \
+             sm_100; NVIDIA H200 (pretended) (sm_90) runs none of that\n"
+                .to_owned()
+        )
+    );
+}
+
 #[test]
 fn trouble_on_the_device_has_its_code() {
     let folder = folder("trouble");
