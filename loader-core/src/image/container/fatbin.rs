@@ -29,6 +29,8 @@ const ENTRY: u64 = 64;
 /// Kinds of entries.
 const PTX: u16 = 1;
 const CUBIN: u16 = 2;
+/// Several, compressed as one.
+const JOINED: u16 = 256;
 
 /// Flags of entries.
 const LZ4: u64 = 1 << 13;
@@ -98,6 +100,10 @@ fn one(bytes: &[u8]) -> Result<(Option<Entry<'_>>, &[u8]), ContainerError> {
     let image = match kind {
         PTX => ImageKind::Ptx,
         CUBIN => ImageKind::Cubin,
+        JOINED => {
+            let other = Entry::other(names, "entries joined by `fatbinary --concat`");
+            return Ok((Some(other), behind));
+        }
         _ => {
             let other = Entry::other(names, format!("an entry of kind {kind}"));
             return Ok((Some(other), behind));
