@@ -7,6 +7,7 @@
 //! | [`program`] | [`Backend`](program::Backend) and the `main` of every loader |
 //! | [`cli`] | the command line |
 //! | [`image`] | which kind an image is, or why it is none; files that hold several |
+//! | [`links`] | names of LLVM's loaders, as links to ours |
 //! | [`block`] | arguments and environment as the device finds them |
 //! | [`heap`] | a heap over device addresses |
 //! | [`staging`] | buffers that a device lends for copies |
@@ -27,6 +28,7 @@ pub mod exit;
 pub mod heap;
 pub mod image;
 mod kernels;
+pub mod links;
 mod place;
 pub mod program;
 pub mod report;

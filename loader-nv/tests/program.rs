@@ -47,6 +47,56 @@ fn an_image_runs_and_its_value_is_the_code() {
     assert_eq!(loader(&folder, &grid, ""), (Some(1), String::new()));
 }
 
+#[test]
+fn a_link_by_the_name_of_llvms_loader_is_that_loader() {
+    let folder = folder("link");
+    let link = folder.join("nvptx-loader");
+    symlink(env!("CARGO_BIN_EXE_loader-nv"), &link).unwrap();
+    let run = |arguments: &[&str]| {
+        let output = Command::new(&link)
+            .current_dir(&folder)
+            .args(arguments)
+            .env("LD_LIBRARY_PATH", &folder)
+            .env_remove("CUDA_VISIBLE_DEVICES")
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let options = [
+        ["--threads-x", "2", "--threads-y", "2", "--threads-z=2"],
+        ["--blocks", "2", "--blocks-y", "2", "--blocks-z=2"],
+    ]
+    .concat();
+    let (code, out, said) = run(&[
+        &options[..],
+        &["--print-resource-usage", "image.ptx", "--help"],
+    ]
+    .concat());
+    assert_eq!((code, out.as_str()), (Some(2), ""), "{said}");
+    assert!(said.contains("nvptx-loader: _start"), "{said}");
+    assert!(
+        said.lines().all(|line| line.starts_with("nvptx-loader: ")),
+        "{said}"
+    );
+    let (code, _, said) = run(&["/no/such/image"]);
+    assert_eq!(code, Some(125));
+    assert!(
+        said.starts_with("nvptx-loader: /no/such/image cannot be read"),
+        "{said}"
+    );
+    let (code, out, _) = run(&["--help"]);
+    assert_eq!(code, Some(0));
+    assert!(
+        out.contains("nvptx-loader [OPTIONS] IMAGE [ARGUMENTS]..."),
+        "{out}"
+    );
+}
+
 /// A fatbin with entries of these kinds (1 PTX, 2 cubin), architectures and flags.
 fn fatbin(entries: &[(u16, u32, u64, &[u8])]) -> Vec<u8> {
     let mut body = Vec::new();
