@@ -18,6 +18,9 @@ const ORDER: [ImageKind; 4] = [
     ImageKind::X86_64,
 ];
 
+/// A device, and the image to load into it.
+type Placed<'f> = (Box<dyn Device>, Cow<'f, [u8]>);
+
 /// Opens a device of `backends` that runs `file`; gives it with the image, which is `file` or an entry
 /// of it. `path` is what sentences call the file.
 pub(crate) fn place<'f>(
@@ -25,15 +28,14 @@ pub(crate) fn place<'f>(
     path: &str,
     file: &'f [u8],
     options: &Options,
-) -> Result<(Box<dyn Device>, Cow<'f, [u8]>), RunError> {
+) -> Result<Placed<'f>, RunError> {
     let options = DeviceOptions::from(options);
     let bad = |error: ImageError| RunError::Image {
         path: path.to_owned(),
         error,
     };
     if let Some(container) = Container::parse(file).map_err(|error| bad(error.into()))? {
-        let (device, image) = choose(backends, path, &container, &options)?;
-        return Ok((device, Cow::Owned(image)));
+        return choose(backends, path, &container, &options);
     }
     let kind = image::recognise(file).map_err(bad)?;
     let backend = (backends.iter().find(|backend| backend.accepts(kind))).ok_or_else(|| {
@@ -47,12 +49,12 @@ pub(crate) fn place<'f>(
 }
 
 /// The first device that runs an entry, which with it.
-fn choose(
+fn choose<'f>(
     backends: &[&dyn Backend],
     path: &str,
     container: &Container<'_>,
     options: &DeviceOptions,
-) -> Result<(Box<dyn Device>, Vec<u8>), RunError> {
+) -> Result<Placed<'f>, RunError> {
     let mut tried = Vec::new();
     let mut titles = Vec::new();
     let mut absent = Vec::new();
@@ -74,7 +76,7 @@ fn choose(
         };
         let title = device.title();
         match container.choose(&title, |kind, architecture| device.fits(kind, architecture)) {
-            Ok(image) => return Ok((device, image)),
+            Ok(image) => return Ok((device, Cow::Owned(image))),
             Err(ContainerError::NoneFits { .. }) => titles.push(title),
             Err(error) => {
                 return Err(RunError::Image {

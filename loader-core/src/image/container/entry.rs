@@ -187,8 +187,7 @@ fn form(data: &[u8]) -> Form {
         return match machine {
             Some(EM_CUDA) => Form::Image(ImageKind::Cubin),
             Some(EM_AMDGPU) => Form::Image(ImageKind::AmdGpu),
-            // A copy, for its address.
-            _ => match recognise(&data.to_vec()) {
+            _ => match recognise(&aligned(data)) {
                 Ok(kind) => Form::Image(kind),
                 Err(ImageError::OtherElf(what)) => Form::Other(what.into()),
                 Err(_) => other("a damaged ELF file"),
@@ -200,5 +199,14 @@ fn form(data: &[u8]) -> Form {
         [0x03, 0x02, 0x23, 0x07, ..] => other("SPIR-V"),
         _ if std::str::from_utf8(data).is_ok_and(is_ptx) => Form::Image(ImageKind::Ptx),
         _ => other("something unknown"),
+    }
+}
+
+/// The same where ELF files can be read: a copy, should it stand at an odd address.
+fn aligned(data: &[u8]) -> Cow<'_, [u8]> {
+    if data.as_ptr().addr().is_multiple_of(8) {
+        Cow::Borrowed(data)
+    } else {
+        Cow::Owned(data.to_vec())
     }
 }
