@@ -1,5 +1,6 @@
 //! `gpurpc-top [OPTIONS] IMAGE [ARGUMENTS]...`: runs an image in a process of its own and shows
-//! what it asks of its host.
+//! what it asks of its host. Called by the name of one of LLVM's loaders, through a link, it is that
+//! loader and shows nothing.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -24,10 +25,15 @@ mod typed;
 
 use std::process::ExitCode;
 
+use loader_core::links::{AMDHSA_LOADER, NVPTX_LOADER, called_by};
+
 /// How the program calls itself.
 const NAME: &str = "gpurpc-top";
 
 fn main() -> ExitCode {
+    if let Some(name) = called_by(&[NVPTX_LOADER, AMDHSA_LOADER]) {
+        return child::loader(name);
+    }
     let mut arguments = std::env::args_os().skip(1).peekable();
     if arguments.next_if(|first| first == child::MARK).is_some() {
         child::main(arguments)

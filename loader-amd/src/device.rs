@@ -13,11 +13,13 @@ use hsa_sys::{
 };
 use loader_core::cli::DeviceChoice;
 use loader_core::device::{Device, DeviceError, DeviceInfo, Grid, Kernel, SharedBuffer};
+use loader_core::image::ImageKind;
 use loader_core::report::Stage;
 
 use crate::agents::{self, Agent, Kind, Pool, attribute_of};
 use crate::copies::{Copies, Signal};
 use crate::faults;
+use crate::image::rank;
 use crate::launch::{self, Queue};
 use crate::load::Loaded;
 use crate::memory::{Block, Memory, Side, lock};
@@ -279,6 +281,10 @@ impl Places {
 impl Device for AmdDevice {
     fn info(&self) -> &DeviceInfo {
         self.loaded_info.get().unwrap_or(&self.info)
+    }
+
+    fn fits(&self, kind: ImageKind, architecture: &str) -> Option<u32> {
+        (kind == ImageKind::AmdGpu).then(|| rank(architecture, &self.isas))?
     }
 
     fn opening(&self) -> Vec<Stage> {

@@ -15,6 +15,8 @@ use rmpv::Value;
 /// Owner and type of the note.
 const OWNER: &[u8] = b"AMDGPU";
 const METADATA: u32 = 32;
+/// What targets of code objects start with.
+const TRIPLE: &str = "amdgcn-amd-amdhsa";
 /// Nothing in the metadata lies deeper.
 const DEPTH: usize = 16;
 /// More than any kernel's arguments take: the runtime's own limit for a segment of arguments.
@@ -159,6 +161,23 @@ pub(crate) fn fits(image: &str, agent: &str) -> bool {
     }
 }
 
+/// How well code for `architecture`, a processor with its features as containers have it, runs on an
+/// agent of these instruction sets: code for more features before code for fewer, and for one
+/// processor before code for all of a kind; last, what does not say which.
+pub(crate) fn rank(architecture: &str, isas: &[String]) -> Option<u32> {
+    if architecture.is_empty() {
+        return Some(0);
+    }
+    let image = format!("{TRIPLE}--{architecture}");
+    let features = architecture.matches(':').count() as u32;
+    let generic = architecture
+        .split(':')
+        .next()
+        .is_some_and(|processor| processor.ends_with("-generic"));
+    let rank = if generic { 1 } else { 1 << 16 };
+    (isas.iter().any(|isa| fits(&image, isa))).then_some(rank + features)
+}
+
 /// The processor and its features: what stands behind the triple.
 pub(crate) fn processor(target: &str) -> &str {
     target
@@ -252,6 +271,33 @@ mod tests {
         }
         assert_eq!(processor(agent), "gfx90a:sramecc+:xnack-");
         assert_eq!(processor("gfx1100"), "gfx1100");
+    }
+
+    #[test]
+    fn the_closest_target_is_first() {
+        let isas = [
+            "amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-".to_owned(),
+            "amdgcn-amd-amdhsa--gfx9-4-generic:sramecc+:xnack-".to_owned(),
+        ];
+        let ranks = [
+            "gfx942:sramecc+:xnack-",
+            "gfx942:xnack-",
+            "gfx942",
+            "gfx9-4-generic:xnack-",
+            "gfx9-4-generic",
+            "",
+        ]
+        .map(|architecture| rank(architecture, &isas));
+        assert!(ranks.is_sorted_by(|a, b| a > b && b.is_some()), "{ranks:?}");
+        for architecture in [
+            "gfx942:xnack+",
+            "gfx90a",
+            "gfx11-generic",
+            "sm_90",
+            "gfx942:",
+        ] {
+            assert_eq!(rank(architecture, &isas), None, "{architecture}");
+        }
     }
 
     #[test]

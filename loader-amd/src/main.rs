@@ -1,4 +1,5 @@
-//! `loader-amd [OPTIONS] IMAGE [ARGUMENTS]...`: runs an amdgcn code object on an AMD device.
+//! `loader-amd [OPTIONS] IMAGE [ARGUMENTS]...`: runs an amdgcn code object on an AMD device. So does a
+//! link to it named `amdhsa-loader`.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -7,10 +8,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use loader_amd::{Amd, diagnose};
 use loader_core::cli::{Cli, Options, parse};
+use loader_core::links::{AMDHSA_LOADER, called_by};
 use loader_core::program::{fail, refuse, run_cli};
-
-/// How the program calls itself.
-const NAME: &str = "loader-amd";
 
 /// Runs a GPU image and serves its calls.
 #[derive(Clone, Debug, Parser)]
@@ -28,16 +27,17 @@ struct Loader {
 }
 
 fn main() -> ExitCode {
+    let name = called_by(&[AMDHSA_LOADER]).unwrap_or("loader-amd");
     let Loader {
         diagnose: only,
         options,
         command,
-    } = match parse(NAME, std::env::args_os().skip(1)) {
+    } = match parse(name, std::env::args_os().skip(1)) {
         Ok(loader) => loader,
-        Err(usage) => return refuse(NAME, &usage),
+        Err(usage) => return refuse(name, &usage),
     };
     if !only {
-        return run_cli(NAME, &[&Amd], &Cli { options, command });
+        return run_cli(name, &[&Amd], &Cli { options, command });
     }
     let found = diagnose(&loader_amd::Options {
         device: options.device,
@@ -50,6 +50,6 @@ fn main() -> ExitCode {
             let _ = std::io::stdout().write_all(text.as_bytes());
             ExitCode::SUCCESS
         }
-        Err(error) => fail(NAME, &error),
+        Err(error) => fail(name, &error),
     }
 }

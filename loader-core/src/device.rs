@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 use rpc_server::DeviceMemory;
 use thiserror::Error;
 
+use crate::image::ImageKind;
 use crate::report::Stage;
 
 /// Why a device did not do what it was asked.
@@ -172,6 +173,19 @@ unsafe impl Send for SharedBuffer {}
 pub trait Device: DeviceMemory {
     /// What this device is.
     fn info(&self) -> &DeviceInfo;
+
+    /// What it is for whoever has built an image for something else: its name and architecture.
+    fn title(&self) -> String {
+        self.info().name.clone()
+    }
+
+    /// How well code of this kind for `architecture`, as a container has it (`gfx90a:xnack+`, `sm_90a`,
+    /// empty if it does not say), runs here: the higher the better; `None` if not at all. The image
+    /// is checked when it is loaded; this only chooses among several.
+    fn fits(&self, kind: ImageKind, architecture: &str) -> Option<u32> {
+        let _ = (kind, architecture);
+        None
+    }
 
     /// What opening it took, for the report.
     fn opening(&self) -> Vec<Stage> {

@@ -9,7 +9,10 @@ use object::elf::{self, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use thiserror::Error;
 
+pub mod container;
 mod segments;
+
+use container::{ContainerError, Sort};
 
 /// The largest image that is read.
 pub const MAX_IMAGE: u64 = 1 << 30;
@@ -45,8 +48,8 @@ impl ImageKind {
 }
 
 /// What the refusals end with.
-const ACCEPTED: &str =
-    "an image is PTX text, a cubin, an amdgcn code object or an x86-64 shared object";
+const ACCEPTED: &str = "an image is PTX text, a cubin, an amdgcn code object or an x86-64 shared \
+                        object, or an offload bundle, an offload binary or a CUDA fatbin that holds one";
 
 /// Why a file is not an image that can run.
 #[derive(Debug, Error)]
@@ -70,15 +73,11 @@ pub enum ImageError {
     #[error("is {0}; {ACCEPTED}")]
     OtherElf(String),
     /// It holds images but is none.
-    #[error(
-        "is {what}, a container that is not supported yet; take the image out with `{extract}`"
-    )]
-    Container {
-        /// Which sort, with its article.
-        what: &'static str,
-        /// A command that takes the image out.
-        extract: &'static str,
-    },
+    #[error("is {0}, which holds images and is none itself")]
+    Container(Sort),
+    /// It holds images, but none comes from it.
+    #[error(transparent)]
+    Contents(#[from] ContainerError),
     /// It is text, but not PTX.
     #[error("is text without a `.version` directive at its start, so not PTX; {ACCEPTED}")]
     Text,
@@ -115,34 +114,11 @@ fn read_all(from: impl Read) -> Result<Vec<u8>, ImageError> {
     Ok(bytes)
 }
 
-/// Containers by their first bytes.
-const CONTAINERS: [(&[u8], &str, &str); 4] = [
-    (
-        &[0x50, 0xED, 0x55, 0xBA],
-        "a CUDA fatbin",
-        "cuobjdump --extract-elf all FILE",
-    ),
-    (
-        b"__CLANG_OFFLOAD_BUNDLE__",
-        "an offload bundle",
-        "clang-offload-bundler --unbundle --type=o --targets=TARGET --input=FILE --output=IMAGE",
-    ),
-    (
-        b"CCOB",
-        "a compressed offload bundle",
-        "clang-offload-bundler --unbundle --type=o --targets=TARGET --input=FILE --output=IMAGE",
-    ),
-    (
-        &[0x10, 0xFF, 0x10, 0xAD],
-        "an offload binary",
-        "clang-offload-packager FILE --image=file=IMAGE,triple=TARGET",
-    ),
-];
-
 /// The kind of the image that `bytes` are.
 ///
 /// This is the first look: that an ELF file has all that its tables name, not that its contents
-/// make sense, which the device's loader finds out.
+/// make sense, which the device's loader finds out. Files that hold several images are read by
+/// [`container`].
 ///
 /// # Errors
 /// What the bytes are instead.
@@ -150,10 +126,8 @@ pub fn recognise(bytes: &[u8]) -> Result<ImageKind, ImageError> {
     if bytes.is_empty() {
         return Err(ImageError::Empty);
     }
-    for (magic, what, extract) in CONTAINERS {
-        if bytes.starts_with(magic) {
-            return Err(ImageError::Container { what, extract });
-        }
+    if let Some(sort) = Sort::of(bytes) {
+        return Err(ImageError::Container(sort));
     }
     if bytes.starts_with(&elf::ELFMAG) {
         return recognise_elf(bytes);
@@ -329,7 +303,10 @@ mod tests {
             (elf(2, 1, 183, 3), "AArch64"),
             (elf(2, 1, 243, 3), "machine 243"),
             (b"\x50\xED\x55\xBA....".to_vec(), "fatbin"),
-            (b"__CLANG_OFFLOAD_BUNDLE__".to_vec(), "unbundle"),
+            (
+                b"__CLANG_OFFLOAD_BUNDLE__".to_vec(),
+                "an offload bundle, which holds images",
+            ),
             (b"\x10\xFF\x10\xAD".to_vec(), "offload binary"),
         ] {
             let said = recognise(&bytes).unwrap_err().to_string();

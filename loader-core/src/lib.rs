@@ -6,7 +6,8 @@
 //! | [`device`] | [`Device`](device::Device): what a device API must do |
 //! | [`program`] | [`Backend`](program::Backend) and the `main` of every loader |
 //! | [`cli`] | the command line |
-//! | [`image`] | which kind an image is, or why it is none |
+//! | [`image`] | which kind an image is, or why it is none; files that hold several |
+//! | [`links`] | names of LLVM's loaders, as links to ours |
 //! | [`block`] | arguments and environment as the device finds them |
 //! | [`heap`] | a heap over device addresses |
 //! | [`staging`] | buffers that a device lends for copies |
@@ -17,7 +18,7 @@
 //! | [`report`] | what was called, as JSON lines |
 //!
 //! `kernels` runs `_begin`, `_start` and `_end` on a thread of its own, `signals` watches for
-//! interrupts, `stats` publishes what happens for monitors.
+//! interrupts, `place` finds a device for an image, `stats` publishes what happens for monitors.
 
 pub mod block;
 pub mod cli;
@@ -27,6 +28,8 @@ pub mod exit;
 pub mod heap;
 pub mod image;
 mod kernels;
+pub mod links;
+mod place;
 pub mod program;
 pub mod report;
 pub mod run;

@@ -13,6 +13,7 @@ use crate::cli::{Cli, DeviceChoice, Options, Usage, parse};
 use crate::device::{Device, DeviceError};
 use crate::exit;
 use crate::image::{self, ImageKind};
+use crate::place::place;
 use crate::run::{RunError, run, run_serving};
 
 pub use crate::signals::bear_file_size_limit;
@@ -130,16 +131,8 @@ fn start(
         path: shown(path),
         error,
     };
-    let image = image::read(path).map_err(bad_image)?;
-    let kind = image::recognise(&image).map_err(bad_image)?;
-    let backend = backends
-        .iter()
-        .find(|backend| backend.accepts(kind))
-        .ok_or_else(|| RunError::NoBackend {
-            path: shown(path),
-            kind: kind.name(),
-        })?;
-    let device = backend.open(kind, &DeviceOptions::from(&cli.options))?;
+    let file = image::read(path).map_err(bad_image)?;
+    let (device, image) = place(backends, &shown(path), &file, &cli.options)?;
     let (options, command) = (&cli.options, &cli.command);
     run_serving(name, options, command, device, &image, install)
 }

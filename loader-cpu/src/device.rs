@@ -156,6 +156,10 @@ impl Device for CpuDevice {
         &self.info
     }
 
+    fn fits(&self, kind: ImageKind, _: &str) -> Option<u32> {
+        (kind == ImageKind::X86_64).then_some(0)
+    }
+
     fn load(&self, image: &[u8]) -> Result<(), DeviceError> {
         match self.image.get() {
             // A program that is linked in, loaded as it is.

@@ -10,10 +10,12 @@ use cust::device::{Device as CustDevice, DeviceAttribute};
 use cust::error::CudaError;
 use cust::sys;
 use loader_core::device::{Device, DeviceError, DeviceInfo, Grid, Kernel, SharedBuffer};
+use loader_core::image::ImageKind;
 use loader_core::report::Stage;
 
 use crate::copies::Copies;
 use crate::cuda::{Module, Stream, check, check_cust, cust_code};
+use crate::fits::fits;
 use crate::memory::Memory;
 use crate::prepare_environment;
 
@@ -223,6 +225,14 @@ fn set_stack(asked: usize, info: &DeviceInfo) -> Result<(), DeviceError> {
 impl Device for CudaDevice {
     fn info(&self) -> &DeviceInfo {
         &self.info
+    }
+
+    fn title(&self) -> String {
+        format!("{} (sm_{})", self.info.name, self.architecture)
+    }
+
+    fn fits(&self, kind: ImageKind, architecture: &str) -> Option<u32> {
+        fits(kind, architecture, self.architecture)
     }
 
     fn opening(&self) -> Vec<Stage> {

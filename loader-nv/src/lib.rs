@@ -5,6 +5,7 @@
 //! | `atomics` | whether additions of device threads to host memory are atomic |
 //! | `backend` | [`Nvidia`], for the `main` of a loader |
 //! | `device` | [`CudaDevice`]: opening, what it is, closing |
+//! | `fits` | which code runs on which architecture |
 //! | `image` | PTX and cubin: checked, loaded, the compiler's words kept |
 //! | `launch` | kernels and their parameters, faults |
 //! | `memory` | shared, private and heap memory; which of it may be copied |
@@ -19,6 +20,7 @@ mod copies;
 mod cuda;
 mod device;
 mod environment;
+mod fits;
 mod image;
 mod launch;
 pub mod measure;

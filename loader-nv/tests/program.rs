@@ -48,6 +48,124 @@ fn an_image_runs_and_its_value_is_the_code() {
 }
 
 #[test]
+fn a_link_by_the_name_of_llvms_loader_is_that_loader() {
+    let folder = folder("link");
+    let link = folder.join("nvptx-loader");
+    symlink(env!("CARGO_BIN_EXE_loader-nv"), &link).unwrap();
+    let run = |arguments: &[&str]| {
+        let output = Command::new(&link)
+            .current_dir(&folder)
+            .args(arguments)
+            .env("LD_LIBRARY_PATH", &folder)
+            .env_remove("CUDA_VISIBLE_DEVICES")
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let options = [
+        ["--threads-x", "2", "--threads-y", "2", "--threads-z=2"],
+        ["--blocks", "2", "--blocks-y", "2", "--blocks-z=2"],
+    ]
+    .concat();
+    let (code, out, said) = run(&[
+        &options[..],
+        &["--print-resource-usage", "image.ptx", "--help"],
+    ]
+    .concat());
+    assert_eq!((code, out.as_str()), (Some(2), ""), "{said}");
+    assert!(said.contains("nvptx-loader: _start"), "{said}");
+    assert!(
+        said.lines().all(|line| line.starts_with("nvptx-loader: ")),
+        "{said}"
+    );
+    let (code, _, said) = run(&["/no/such/image"]);
+    assert_eq!(code, Some(125));
+    assert!(
+        said.starts_with("nvptx-loader: /no/such/image cannot be read"),
+        "{said}"
+    );
+    let (code, out, _) = run(&["--help"]);
+    assert_eq!(code, Some(0));
+    assert!(
+        out.contains("nvptx-loader [OPTIONS] IMAGE [ARGUMENTS]..."),
+        "{out}"
+    );
+}
+
+/// A fatbin with entries of these kinds (1 PTX, 2 cubin), architectures and flags.
+fn fatbin(entries: &[(u16, u32, u64, &[u8])]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (kind, architecture, flags, data) in entries {
+        let mut header = [0; 64];
+        let size = data.len().next_multiple_of(8);
+        header[..2].copy_from_slice(&kind.to_le_bytes());
+        header[4] = 64;
+        header[8..16].copy_from_slice(&size.to_le_bytes());
+        header[28..32].copy_from_slice(&architecture.to_le_bytes());
+        header[40..48].copy_from_slice(&flags.to_le_bytes());
+        body.extend(header);
+        body.extend(*data);
+        body.resize(body.len() + size - data.len(), 0);
+    }
+    let mut all = b"\x50\xED\x55\xBA\x01\0\x10\0".to_vec();
+    all.extend((body.len() as u64).to_le_bytes());
+    all.extend(body);
+    all
+}
+
+#[test]
+fn of_a_fatbin_the_best_entry_runs() {
+    const SPECIFIC: u64 = 1 << 20;
+    let folder = folder("fatbin");
+    let mut cubin = [0; 128];
+    cubin[..7].copy_from_slice(b"\x7FELF\x02\x01\x01");
+    for (at, number) in [
+        (16, 2),
+        (18, 190),
+        (20, 1),
+        (40, 64),
+        (52, 64),
+        (58, 64),
+        (60, 1),
+    ] {
+        cubin[at] = number;
+    }
+    let older = IMAGE.replace("_start", "_older");
+    let all = fatbin(&[
+        (2, 80, 0, &cubin),
+        (2, 100, 0, &cubin),
+        (1, 60, 0, older.as_bytes()),
+        (1, 70, 0, IMAGE.as_bytes()),
+        (1, 80, SPECIFIC, older.as_bytes()),
+        (1, 100, 0, older.as_bytes()),
+    ]);
+    std::fs::write(folder.join("all.fatbin"), all).unwrap();
+    let (code, said) = loader(&folder, &["all.fatbin", "1", "2"], "");
+    assert_eq!((code, said.as_str()), (Some(3), ""));
+
+    let none = fatbin(&[
+        (2, 80, 0, &cubin),
+        (1, 90, SPECIFIC, &[]),
+        (1, 100, 0, older.as_bytes()),
+    ]);
+    std::fs::write(folder.join("none.fatbin"), none).unwrap();
+    assert_eq!(
+        loader(&folder, &["none.fatbin"], ""),
+        (
+            Some(125),
+            "loader-nv: none.fatbin is a CUDA fatbin that holds a cubin for sm_80 and PTX text for \
+             sm_100; NVIDIA H200 (pretended) (sm_90) runs none of that\n"
+                .to_owned()
+        )
+    );
+}
+
+#[test]
 fn trouble_on_the_device_has_its_code() {
     let folder = folder("trouble");
     let (code, said) = loader(&folder, &["image.ptx"], "trap");
