@@ -308,7 +308,9 @@ fn memory_is_copied_within_its_bounds() {
         [0x22, 0x11]
     );
     assert!(device.read_global("variable", 9).is_err());
+    assert_eq!(device.global_size("variable").unwrap(), Some(8));
     assert_eq!(device.read_global("another", 8).unwrap(), None);
+    assert_eq!(device.global_size("another").unwrap(), None);
     assert!(device.write_global("another", &[1]).is_err());
     drop(device);
     turn.assert_clean();

@@ -187,6 +187,12 @@ pub trait Device: DeviceMemory {
     /// Whether the loaded image has this kernel.
     fn has_kernel(&self, kernel: &Kernel) -> bool;
 
+    /// Bytes of the global `name` of the loaded image; `None` if there is none.
+    ///
+    /// # Errors
+    /// When the device API fails.
+    fn global_size(&self, name: &str) -> Result<Option<u64>, DeviceError>;
+
     /// Copies the global `name` of the image; `None` if there is none, an error if its size is not
     /// `size`.
     ///

@@ -13,6 +13,7 @@ use rpc_bitmap::{Device as DeviceScope, Heap, System};
 use rpc_port::procedure::Increment;
 use rpc_port::{Client, HostWarp, Line, Transport};
 use rpc_server::{DeviceMemory, MemoryError};
+use rpc_types::image::CLIENT_SYMBOL;
 use rpc_types::{ClientDescriptor, Geometry, LayoutKind, Opcode};
 
 /// What `_start` does.
@@ -98,6 +99,12 @@ impl Device for Blocking {
 
     fn has_kernel(&self, kernel: &Kernel) -> bool {
         !matches!(kernel, Kernel::End)
+    }
+
+    fn global_size(&self, name: &str) -> Result<Option<u64>, DeviceError> {
+        let client = self.client.lock().unwrap();
+        let known = name == CLIENT_SYMBOL && client.is_some();
+        Ok(known.then_some(size_of::<ClientDescriptor>() as u64))
     }
 
     fn read_global(&self, _: &str, size: usize) -> Result<Option<Vec<u8>>, DeviceError> {

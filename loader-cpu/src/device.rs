@@ -177,6 +177,10 @@ impl Device for CpuDevice {
         }
     }
 
+    fn global_size(&self, name: &str) -> Result<Option<u64>, DeviceError> {
+        Ok(self.image()?.global(name).map(|(_, size)| size as u64))
+    }
+
     fn read_global(&self, name: &str, size: usize) -> Result<Option<Vec<u8>>, DeviceError> {
         let Some((address, actual)) = self.image()?.global(name) else {
             return Ok(None);

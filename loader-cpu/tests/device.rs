@@ -152,6 +152,7 @@ fn what_does_not_exist_is_refused() {
         device.launch(&START, grid),
         Err(DeviceError::Limit { .. })
     ));
+    assert_eq!(device.global_size("__gpurpc_client").unwrap(), None);
     assert_eq!(device.read_global("__gpurpc_client", 64).unwrap(), None);
     assert!(device.write_global("__gpurpc_client", &[0; 64]).is_err());
     let one = DeviceOptions {

@@ -238,6 +238,10 @@ impl Device for CudaDevice {
             .is_ok_and(|found| found.is_some())
     }
 
+    fn global_size(&self, name: &str) -> Result<Option<u64>, DeviceError> {
+        Ok(self.global(name)?.map(|(_, size)| size as u64))
+    }
+
     fn read_global(&self, name: &str, size: usize) -> Result<Option<Vec<u8>>, DeviceError> {
         let Some((address, actual)) = self.global(name)? else {
             return Ok(None);
