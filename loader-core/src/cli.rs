@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use rpc_types::layout::MAX_PORTS;
@@ -137,6 +138,10 @@ pub struct Options {
     /// The longest message that the host takes, in bytes (k, m, g).
     #[arg(long, value_name = "BYTES", default_value = "64m", value_parser = message_size, allow_negative_numbers = true)]
     pub max_message: u64,
+    /// Run this kernel, which takes no parameters, on the grid instead of the program; then the
+    /// program's arguments have no use, and neither constructors nor destructors run.
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub kernel: Option<String>,
     /// Print registers, stack and memory of each kernel before the run.
     #[arg(long)]
     pub print_resource_usage: bool,
@@ -366,7 +371,10 @@ mod tests {
         );
         let options = cli("--stats ./off image").unwrap().options;
         assert_eq!(options.stats, Some(Stats::At("./off".into())));
+        let options = cli("--kernel one image").unwrap().options;
+        assert_eq!(options.kernel.as_deref(), Some("one"));
         let options = cli("image").unwrap().options;
+        assert_eq!(options.kernel, None);
         assert_eq!(options.max_message, DEFAULT_MAX_MESSAGE);
         assert_eq!(options.heap_size, DEFAULT_HEAP);
     }
@@ -396,6 +404,7 @@ mod tests {
             "--poll often image",
             "--server-threads 0 image",
             "--threads 1 --threads 2 image",
+            "--kernel= image",
         ] {
             let said = cli(line).unwrap_err();
             assert!(
