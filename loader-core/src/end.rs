@@ -43,10 +43,9 @@ impl Cause {
     pub fn code(&self) -> u8 {
         match *self {
             Self::Returned(value) | Self::Called(value) => exit::low_bits(value),
-            Self::Aborted => exit::FAULT,
             Self::TimedOut => exit::TIMEOUT,
             Self::Interrupted(number) => exit::signal(number),
-            Self::Failed(DeviceError::Fault(_)) => exit::FAULT,
+            Self::Aborted | Self::Failed(DeviceError::Fault(_)) => exit::FAULT,
             Self::Failed(_) => exit::LOADER,
         }
     }
