@@ -100,6 +100,47 @@ fn constructors_and_destructors_run_in_their_order() {
     );
 }
 
+/// What clang makes of C is read as what the pretended driver reads.
+#[test]
+fn ptx_of_clang_is_read() {
+    let folder = folder("clang");
+    let llvm = std::env::var_os("LLVM_BIN").unwrap_or_else(|| "/usr/lib/llvm-22/bin".into());
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/start.c");
+    for level in ["-O0", "-O2"] {
+        let built = Command::new(Path::new(&llvm).join("clang"))
+            .args([
+                "--target=nvptx64-nvidia-cuda",
+                "-march=sm_70",
+                "-Xclang",
+                "-target-feature",
+            ])
+            .args([
+                "-Xclang",
+                "+ptx80",
+                "-ffreestanding",
+                "-nostdlib",
+                level,
+                "-S",
+                "-o",
+            ])
+            .arg(folder.join("start.ptx"))
+            .arg(&source)
+            .output();
+        if !built.is_ok_and(|output| output.status.success()) {
+            left_out("there is no clang 22");
+            return;
+        }
+        let called = "called: first\ncalled: second\ncalled: last\n";
+        let ran = loader(&folder, &["start.ptx", "1"], "");
+        assert_eq!(ran, (Some(2), called.to_owned()), "{level}");
+        let (code, said) = loader(&folder, &["--kernel", "plain", "start.ptx"], "");
+        assert_eq!((code, &*said), (Some(0), "ran: plain with 1 threads\n"));
+        let (code, said) = loader(&folder, &["--kernel", "_end", "start.ptx"], "");
+        assert_eq!(code, Some(125), "{said}");
+        assert!(said.contains("_end takes 4 bytes"), "{said}");
+    }
+}
+
 #[test]
 fn an_end_takes_a_status_or_nothing() {
     let folder = folder("end");

@@ -108,7 +108,8 @@ pub(crate) fn cubin(text: &str) -> Vec<u8> {
     sections.extend(section(symtab, 2, file.len(), symbols.len(), [1, 1, 24]));
     file.extend(symbols);
     sections.extend(infos);
-    file.resize(file.len().next_multiple_of(8), 0);
+    // As CUDA 13 does it, the sections' headers stand anywhere.
+    file.resize(file.len().next_multiple_of(8) + 2, 0);
     file[..7].copy_from_slice(b"\x7FELF\x02\x01\x01");
     let count = (sections.len() / 64) as u16;
     for (at, half) in [
