@@ -38,9 +38,8 @@ impl Interrupt {
 /// Ends this process by SIGABRT, whatever is done about that signal, if the system lets it; else this
 /// returns (as for the first process of a container).
 ///
-/// A core is written only where `ulimit -c` allows one. The device program is not in it: so none is
-/// sent to a program that collects cores, which would get all that the device shares with the host,
-/// when the user's limit is 0.
+/// A core is made where `ulimit -c` allows one, as of any program. Where that is 0, none goes to a
+/// program that collects cores either: the system would hand it all that host and device share.
 pub(crate) fn abort() {
     use rustix::process::{DumpableBehavior, Resource, Signal, getrlimit, set_dumpable_behavior};
     if getrlimit(Resource::Core).current == Some(0) {
