@@ -1,5 +1,6 @@
 //! Kernels: looking them up, starting them, seeing them end.
 
+use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering;
@@ -301,7 +302,12 @@ impl CudaDevice {
 
     pub(crate) fn usage(&self) -> Result<Vec<String>, DeviceError> {
         let mut lines = Vec::new();
-        for name in [GPU_KERNELS.begin, GPU_KERNELS.start, GPU_KERNELS.end] {
+        let kernels = [GPU_KERNELS.begin, GPU_KERNELS.start, GPU_KERNELS.end];
+        let known = self.signatures.get().into_iter().flat_map(BTreeMap::keys);
+        let others = known
+            .map(String::as_str)
+            .filter(|name| !kernels.contains(name));
+        for name in kernels.into_iter().chain(others) {
             let Some(function) = self.function(name)? else {
                 continue;
             };
