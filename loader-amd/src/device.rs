@@ -12,14 +12,16 @@ use hsa_sys::{
     hsa_agent_t,
 };
 use loader_core::cli::DeviceChoice;
-use loader_core::device::{Device, DeviceError, DeviceInfo, Grid, Kernel, SharedBuffer};
+use loader_core::device::{Device, DeviceError, DeviceInfo, Grid, Kernel, SharedBuffer, StartForm};
 use loader_core::image::ImageKind;
 use loader_core::report::Stage;
+use rpc_types::image::GPU_KERNELS;
 
 use crate::agents::{self, Agent, Kind, Pool, attribute_of};
 use crate::copies::{Copies, Signal};
 use crate::faults;
 use crate::image::rank;
+use crate::kernarg;
 use crate::launch::{self, Queue};
 use crate::load::Loaded;
 use crate::memory::{Block, Memory, Side, lock};
@@ -299,6 +301,22 @@ impl Device for AmdDevice {
         self.loaded
             .get()
             .is_some_and(|loaded| loaded.kernel(launch::name(kernel)).is_some())
+    }
+
+    fn start_form(&self) -> StartForm {
+        let start = self
+            .loaded
+            .get()
+            .and_then(|loaded| loaded.kernel(GPU_KERNELS.start));
+        start.map_or(StartForm::Plain, |start| kernarg::start_form(&start.info))
+    }
+
+    fn check_plain(&self, name: &str) -> Result<(), DeviceError> {
+        self.plain(name).map(drop)
+    }
+
+    fn launch_plain(&self, name: &str, grid: Grid) -> Result<(), DeviceError> {
+        self.start_plain(name, grid)
     }
 
     fn global_size(&self, name: &str) -> Result<Option<u64>, DeviceError> {

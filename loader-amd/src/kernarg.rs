@@ -2,7 +2,7 @@
 //! that the compiler's metadata lists. What a kernel does not use is not listed, and the segment may
 //! end before it.
 
-use loader_core::device::{Grid, Kernel};
+use loader_core::device::{Grid, Kernel, Mailbox, StartForm};
 
 use crate::image::{Argument, KernelInfo};
 
@@ -26,15 +26,15 @@ pub(crate) fn dimensions(grid: Grid) -> u16 {
     }
 }
 
-/// The segment's bytes.
+/// The segment's bytes for a kernel of the image ABI.
 ///
 /// # Errors
 /// When the kernel takes other arguments than the image ABI says.
 pub(crate) fn fill(info: &KernelInfo, kernel: &Kernel, launch: Launch) -> Result<Vec<u8>, String> {
-    let mut segment = vec![0; info.kernarg as usize];
-    let own: Vec<_> = info.arguments.iter().filter(|a| !is_hidden(a)).collect();
+    let mut segment = fill_hidden(info, launch);
+    let own: Vec<_> = own(info).collect();
     let values = explicit(kernel);
-    // LLVM's older `_end` takes a status; it gets 0.
+    // Older images' `_end` takes a status; it gets 0.
     let tolerated = matches!(kernel, Kernel::End) && own.len() <= 1;
     if own.len() != values.len() && !tolerated {
         return Err(format!(
@@ -53,10 +53,30 @@ pub(crate) fn fill(info: &KernelInfo, kernel: &Kernel, launch: Launch) -> Result
         }
         put(&mut segment, argument, value);
     }
+    Ok(segment)
+}
+
+/// The segment's bytes for a kernel that has no arguments of its own.
+pub(crate) fn fill_hidden(info: &KernelInfo, launch: Launch) -> Vec<u8> {
+    let mut segment = vec![0; info.kernarg as usize];
     for argument in info.arguments.iter().filter(|a| is_hidden(a)) {
         put(&mut segment, argument, hidden(&argument.kind, launch));
     }
-    Ok(segment)
+    segment
+}
+
+/// What a `_start` with these arguments takes.
+pub(crate) fn start_form(info: &KernelInfo) -> StartForm {
+    match own(info).count() {
+        6 => StartForm::Mailbox { envp: false },
+        7 => StartForm::Mailbox { envp: true },
+        _ => StartForm::Plain,
+    }
+}
+
+/// The kernel's own arguments.
+pub(crate) fn own(info: &KernelInfo) -> impl Iterator<Item = &Argument> {
+    info.arguments.iter().filter(|a| !is_hidden(a))
 }
 
 fn is_hidden(argument: &Argument) -> bool {
@@ -75,6 +95,22 @@ fn explicit(kernel: &Kernel) -> Vec<(u64, u32)> {
             envp,
             ret,
         } => vec![(u64::from(argc as u32), 4), (argv, 8), (envp, 8), (ret, 8)],
+        Kernel::StartOver {
+            argc,
+            argv,
+            envp,
+            ret,
+            mailbox:
+                Mailbox {
+                    inbox,
+                    outbox,
+                    buffer,
+                },
+        } => [(u64::from(argc as u32), 4), (argv, 8)]
+            .into_iter()
+            .chain(envp.map(|envp| (envp, 8)))
+            .chain([ret, inbox, outbox, buffer].map(|address| (address, 8)))
+            .collect(),
         Kernel::End => Vec::new(),
     }
 }
@@ -193,6 +229,51 @@ mod tests {
         );
         let status = info(&[(0, 4, "by_value")], 4);
         assert_eq!(fill(&status, &Kernel::End, LAUNCH).unwrap(), [0; 4]);
+    }
+
+    #[test]
+    fn a_mailbox_is_passed_behind_the_value() {
+        for (own, envp) in [(6, None), (7, Some(0x22))] {
+            let pointer = |n| (8 * n, 8, "global_buffer");
+            let all: Vec<_> = std::iter::once(OWN[0])
+                .chain((1..own).map(pointer))
+                .collect();
+            let info = info(&all, 8 * own);
+            let form = StartForm::Mailbox {
+                envp: envp.is_some(),
+            };
+            assert_eq!(start_form(&info), form);
+            let kernel = Kernel::StartOver {
+                argc: 1,
+                argv: 0x11,
+                envp,
+                ret: 0x33,
+                mailbox: Mailbox {
+                    inbox: 0x44,
+                    outbox: 0x55,
+                    buffer: 0x66,
+                },
+            };
+            let segment = fill(&info, &kernel, LAUNCH).unwrap();
+            let words: Vec<_> = segment.chunks(8).map(|word| word[0]).collect();
+            let expected = [1, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66];
+            let expected: Vec<_> = expected
+                .into_iter()
+                .filter(|&n| n != 0x22 || envp.is_some())
+                .collect();
+            assert_eq!(words, expected);
+            assert!(fill(&info, &START, LAUNCH).is_err());
+        }
+        assert_eq!(start_form(&info(&OWN, 32)), StartForm::Plain);
+    }
+
+    #[test]
+    fn a_plain_kernel_gets_what_is_hidden() {
+        let hidden = [(0, 4, "hidden_block_count_x"), (64, 2, "hidden_grid_dims")];
+        let info = info(&hidden, 256);
+        assert_eq!(own(&info).count(), 0);
+        let segment = fill_hidden(&info, LAUNCH);
+        assert_eq!((segment.len(), segment[0], segment[64]), (256, 4, 2));
     }
 
     #[test]

@@ -37,7 +37,7 @@ const HEADER: u32 = HSA_PACKET_TYPE_KERNEL_DISPATCH << HSA_PACKET_HEADER_TYPE
 pub(crate) fn name(kernel: &Kernel) -> &'static str {
     match kernel {
         Kernel::Begin { .. } => GPU_KERNELS.begin,
-        Kernel::Start { .. } => GPU_KERNELS.start,
+        Kernel::Start { .. } | Kernel::StartOver { .. } => GPU_KERNELS.start,
         Kernel::End => GPU_KERNELS.end,
     }
 }
@@ -148,12 +148,44 @@ impl Queue {
 }
 
 impl AmdDevice {
+    /// Starts a kernel of the image ABI.
     pub(crate) fn start(&self, kernel: &Kernel, grid: Grid) -> Result<(), DeviceError> {
         let name = name(kernel);
+        let missing = || DeviceError::Missing(format!("kernel {name}"));
+        let found = self.loaded()?.kernel(name).ok_or_else(missing)?;
+        self.start_kernel(found, grid, |info, launch| {
+            kernarg::fill(info, kernel, launch)
+                .map_err(|sentence| DeviceError::Image(format!("the image {sentence}")))
+        })
+    }
+
+    /// Starts a kernel without arguments of its own.
+    pub(crate) fn start_plain(&self, name: &str, grid: Grid) -> Result<(), DeviceError> {
+        let found = self.plain(name)?;
+        self.start_kernel(found, grid, |info, launch| {
+            Ok(kernarg::fill_hidden(info, launch))
+        })
+    }
+
+    /// The kernel of that name, if it has no arguments of its own.
+    pub(crate) fn plain(&self, name: &str) -> Result<&LoadedKernel, DeviceError> {
         let loaded = self.loaded()?;
-        let found = loaded.kernel(name);
-        let LoadedKernel { info, object } =
-            found.ok_or_else(|| DeviceError::Missing(format!("kernel {name}")))?;
+        let none = || DeviceError::no_kernel(name, loaded.kernels());
+        let found = loaded.kernel(name).ok_or_else(none)?;
+        match kernarg::own(&found.info).count() {
+            0 => Ok(found),
+            1 => Err(DeviceError::not_plain(name, "an argument")),
+            more => Err(DeviceError::not_plain(name, &format!("{more} arguments"))),
+        }
+    }
+
+    fn start_kernel(
+        &self,
+        LoadedKernel { info, object }: &LoadedKernel,
+        grid: Grid,
+        arguments: impl FnOnce(&KernelInfo, Launch) -> Result<Vec<u8>, DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let loaded = self.loaded()?;
         self.check_grid(info, grid)?;
         let _writer = lock(&self.queue.writer);
         if !self.query()? {
@@ -166,8 +198,7 @@ impl AmdDevice {
             grid,
             queue: self.queue.address(),
         };
-        let arguments = kernarg::fill(info, kernel, launch)
-            .map_err(|sentence| DeviceError::Image(format!("the image {sentence}")))?;
+        let arguments = arguments(info, launch)?;
         let place = &loaded.ready.arguments;
         if arguments.len() > place.size {
             return Err(DeviceError::Image(
@@ -269,7 +300,6 @@ impl AmdDevice {
 
     pub(crate) fn usage(&self) -> Result<Vec<String>, DeviceError> {
         let loaded = self.loaded()?;
-        let kernels = [GPU_KERNELS.begin, GPU_KERNELS.start, GPU_KERNELS.end];
         let line = |LoadedKernel { info, .. }: &LoadedKernel| {
             format!(
                 "{}: {} vector registers, {} scalar registers, {} bytes of stack a thread ({} \
@@ -286,8 +316,10 @@ impl AmdDevice {
                 info.threads,
             )
         };
-        Ok(kernels
-            .iter()
+        let kernels = [GPU_KERNELS.begin, GPU_KERNELS.start, GPU_KERNELS.end];
+        let others = loaded.kernels().filter(|name| !kernels.contains(name));
+        let all = kernels.into_iter().chain(others);
+        Ok(all
             .filter_map(|name| loaded.kernel(name).map(line))
             .collect())
     }

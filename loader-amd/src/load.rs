@@ -5,21 +5,26 @@ use std::ffi::CString;
 use std::ptr::null;
 
 use hsa_sys::{
-    Api, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT, HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT,
-    HSA_EXECUTABLE_SYMBOL_INFO_TYPE, HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS,
-    HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SIZE, HSA_PROFILE_FULL,
-    HSA_STATUS_ERROR_INVALID_SYMBOL_NAME, HSA_SYMBOL_KIND_VARIABLE, hsa_code_object_reader_t,
-    hsa_executable_symbol_info_t, hsa_executable_symbol_t, hsa_executable_t,
+    Api, HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY, HSA_DEFAULT_FLOAT_ROUNDING_MODE_DEFAULT,
+    HSA_EXECUTABLE_SYMBOL_INFO_KERNEL_OBJECT, HSA_EXECUTABLE_SYMBOL_INFO_TYPE,
+    HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_ADDRESS, HSA_EXECUTABLE_SYMBOL_INFO_VARIABLE_SIZE,
+    HSA_PROFILE_FULL, HSA_STATUS_ERROR_INVALID_SYMBOL_NAME, HSA_SYMBOL_KIND_VARIABLE,
+    hsa_code_object_reader_t, hsa_executable_symbol_info_t, hsa_executable_symbol_t,
+    hsa_executable_t,
 };
 use loader_core::device::{DeviceError, DeviceInfo};
 use loader_core::image::{self, ImageKind};
 use rpc_types::image::GPU_KERNELS;
 
+use crate::agents::attribute_of;
 use crate::copies::Signal;
 use crate::device::{AmdDevice, Ready};
 use crate::hsa::{ask, check};
 use crate::image::{CodeObject, KernelInfo, fits, processor};
-use crate::memory::{Block, lock};
+use crate::memory::{Block, Side, lock};
+
+/// A `u64` of images that LLVM's libc is linked into: ticks a second of the clock that it reads.
+const CLOCK: &str = "__llvm_libc_clock_freq";
 
 /// An image on a device.
 pub(crate) struct Loaded {
@@ -31,7 +36,7 @@ pub(crate) struct Loaded {
     pub(crate) ready: Ready,
 }
 
-/// A kernel of the image ABI.
+/// A kernel of an image.
 pub(crate) struct LoadedKernel {
     pub(crate) info: KernelInfo,
     /// What a packet names it by.
@@ -41,6 +46,11 @@ pub(crate) struct LoadedKernel {
 impl Loaded {
     pub(crate) fn kernel(&self, name: &str) -> Option<&LoadedKernel> {
         self.kernels.get(name)
+    }
+
+    /// The names of all kernels.
+    pub(crate) fn kernels(&self) -> impl Iterator<Item = &str> {
+        self.kernels.keys().map(String::as_str)
     }
 
     pub(crate) fn free(self, api: &Api) {
@@ -75,7 +85,23 @@ impl AmdDevice {
         self.loaded.set(loaded).map_err(|loaded| {
             loaded.free(&self.runtime);
             DeviceError::Image("an image is already loaded".to_owned())
-        })
+        })?;
+        self.set_clock()
+    }
+
+    /// Tells the image how fast the GPU's steady clock ticks, if it asks: LLVM's libc has a guess
+    /// only, by the target.
+    fn set_clock(&self) -> Result<(), DeviceError> {
+        let Some((address, 8)) = self.global(CLOCK)? else {
+            return Ok(());
+        };
+        let attribute = HSA_AMD_AGENT_INFO_TIMESTAMP_FREQUENCY;
+        // SAFETY: the frequency is a 64-bit number.
+        match unsafe { attribute_of(&self.runtime, self.agent, attribute, 0_u64) } {
+            Ok(hertz) if hertz > 0 => self.write(&hertz.to_le_bytes(), Side::Device, address),
+            // A runtime that does not know it leaves the guess.
+            _ => Ok(()),
+        }
     }
 
     /// What the image is, if it is for this device.
@@ -184,17 +210,14 @@ impl AmdDevice {
         })
     }
 
-    /// The kernels of the image ABI that the image has.
+    /// The kernels of the image.
     fn kernels(
         &self,
         executable: hsa_executable_t,
         object: &CodeObject,
     ) -> Result<BTreeMap<String, LoadedKernel>, DeviceError> {
         let mut kernels = BTreeMap::new();
-        for name in [GPU_KERNELS.begin, GPU_KERNELS.start, GPU_KERNELS.end] {
-            let Some(info) = object.kernel(name) else {
-                continue;
-            };
+        for info in &object.kernels {
             let Some(symbol) = self.symbol(executable, &info.symbol)? else {
                 continue;
             };
@@ -202,7 +225,7 @@ impl AmdDevice {
             // SAFETY: the kernel object is a 64-bit number.
             let object = unsafe { self.symbol_info(symbol, attribute, 0_u64) }?;
             let info = info.clone();
-            kernels.insert(name.to_owned(), LoadedKernel { info, object });
+            kernels.insert(info.name.clone(), LoadedKernel { info, object });
         }
         Ok(kernels)
     }
@@ -310,10 +333,11 @@ impl AmdDevice {
 
 /// The lanes of the warps that the image is built for; the device's own if it has no kernels.
 fn lanes(object: &CodeObject) -> Result<Option<u32>, DeviceError> {
-    let Some(start) = object.kernel(GPU_KERNELS.start) else {
+    let start = object.kernel(GPU_KERNELS.start);
+    let Some(kernel) = start.or_else(|| object.kernels.first()) else {
         return Ok(None);
     };
-    match start.lanes {
+    match kernel.lanes {
         0 => Ok(None),
         lanes @ (32 | 64) => Ok(Some(lanes)),
         lanes => Err(DeviceError::Image(format!(

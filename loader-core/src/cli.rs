@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use rpc_libc::Policy;
@@ -148,6 +149,10 @@ pub struct Options {
     /// Let the program do this as well: `system` runs commands of the host's shell.
     #[arg(long, value_name = "CLASS", value_enum)]
     pub allow: Vec<Class>,
+    /// Run this kernel, which takes no parameters, on the grid instead of the program; then the
+    /// program's arguments have no use, and neither constructors nor destructors run.
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    pub kernel: Option<String>,
     /// Print registers, stack and memory of each kernel before the run.
     #[arg(long)]
     pub print_resource_usage: bool,
@@ -384,7 +389,10 @@ mod tests {
         );
         let options = cli("--stats ./off image").unwrap().options;
         assert_eq!(options.stats, Some(Stats::At("./off".into())));
+        let options = cli("--kernel one image").unwrap().options;
+        assert_eq!(options.kernel.as_deref(), Some("one"));
         let options = cli("image").unwrap().options;
+        assert_eq!(options.kernel, None);
         assert_eq!(options.max_message, DEFAULT_MAX_MESSAGE);
         assert_eq!(options.heap_size, DEFAULT_HEAP);
     }
@@ -414,6 +422,7 @@ mod tests {
             "--poll often image",
             "--server-threads 0 image",
             "--threads 1 --threads 2 image",
+            "--kernel= image",
         ] {
             let said = cli(line).unwrap_err();
             assert!(

@@ -62,6 +62,35 @@ pub struct DeviceInfo {
     pub max_grid: [u32; 3],
 }
 
+/// At most so many kernels are named.
+const NAMED: usize = 16;
+
+impl DeviceError {
+    /// The image has no kernel `name` but these.
+    pub fn no_kernel<'k>(name: &str, kernels: impl Iterator<Item = &'k str>) -> Self {
+        let mut kernels: Vec<_> = kernels.collect();
+        kernels.sort_unstable();
+        let more = kernels.len().saturating_sub(NAMED);
+        kernels.truncate(NAMED);
+        let mut list = kernels.join(", ");
+        if more > 0 {
+            list = format!("{list} and {more} more");
+        }
+        Self::Missing(if list.is_empty() {
+            format!("kernel {name}, nor any other")
+        } else {
+            format!("kernel {name}: its kernels are {list}")
+        })
+    }
+
+    /// The image has the kernel, but with parameters; `what` says how much of them.
+    pub fn not_plain(name: &str, what: &str) -> Self {
+        Self::Image(format!(
+            "the image's kernel {name} takes {what}, and --kernel runs kernels without parameters"
+        ))
+    }
+}
+
 impl DeviceInfo {
     /// Whether the device takes this grid.
     ///
@@ -141,8 +170,46 @@ pub enum Kernel {
         /// An `i32` that every thread ORs its result into.
         ret: u64,
     },
-    /// `_end()`
+    /// `_start(argc, argv, envp, ret, inbox, outbox, buffer)`, or without `envp`: see
+    /// [`StartForm::Mailbox`].
+    StartOver {
+        /// Number of arguments.
+        argc: i32,
+        /// Array of `argc + 1` pointers.
+        argv: u64,
+        /// Array of pointers, null last; `None` for a `_start` that takes no environment.
+        envp: Option<u64>,
+        /// An `i32` that every thread ORs its result into.
+        ret: u64,
+        /// What the client is made of.
+        mailbox: Mailbox,
+    },
+    /// `_end()`, or `_end(status)` with 0.
     End,
+}
+
+/// The one port of the first images for LLVM's RPC, in shared memory, as the device names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mailbox {
+    /// A `u32` that the host writes.
+    pub inbox: u64,
+    /// A `u32` that the device writes.
+    pub outbox: u64,
+    /// 64 bytes.
+    pub buffer: u64,
+}
+
+/// What an image's `_start` takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StartForm {
+    /// What [`Kernel::Start`] gives. Also where the device cannot tell.
+    #[default]
+    Plain,
+    /// What [`Kernel::StartOver`] gives.
+    Mailbox {
+        /// Whether it takes the environment.
+        envp: bool,
+    },
 }
 
 /// Zeroed, page-aligned memory that host and device both reach while a kernel runs. It belongs to
@@ -200,6 +267,33 @@ pub trait Device: DeviceMemory {
 
     /// Whether the loaded image has this kernel.
     fn has_kernel(&self, kernel: &Kernel) -> bool;
+
+    /// What the loaded image's `_start` takes.
+    fn start_form(&self) -> StartForm {
+        StartForm::Plain
+    }
+
+    /// Whether [`launch_plain`](Self::launch_plain) can run `name`: the loaded image has a kernel of
+    /// this name, and it takes no parameters as far as the device can tell.
+    ///
+    /// # Errors
+    /// [`DeviceError::no_kernel`] or [`DeviceError::not_plain`].
+    fn check_plain(&self, name: &str) -> Result<(), DeviceError> {
+        let _ = name;
+        Err(DeviceError::Unavailable(format!(
+            "{} runs no kernels by their names",
+            self.info().name
+        )))
+    }
+
+    /// As [`launch`](Self::launch), a kernel without parameters by its name.
+    ///
+    /// # Errors
+    /// As [`launch`](Self::launch), and those of [`check_plain`](Self::check_plain).
+    fn launch_plain(&self, name: &str, grid: Grid) -> Result<(), DeviceError> {
+        let _ = grid;
+        self.check_plain(name)
+    }
 
     /// Bytes of the global `name` of the loaded image; `None` if there is none.
     ///
@@ -274,4 +368,20 @@ pub trait Device: DeviceMemory {
     /// # Errors
     /// When the device API fails.
     fn resource_usage(&self) -> Result<Vec<String>, DeviceError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_that_are_not_there_get_those_that_are() {
+        let said = |names: &[&str]| DeviceError::no_kernel("x", names.iter().copied()).to_string();
+        assert_eq!(said(&[]), "the image has no kernel x, nor any other");
+        assert_eq!(
+            said(&["b", "a"]),
+            "the image has no kernel x: its kernels are a, b"
+        );
+        assert!(said(&["k"; 20]).ends_with("k, k and 4 more"));
+    }
 }

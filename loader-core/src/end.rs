@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use rpc_server::EndCause;
+
 use crate::device::DeviceError;
 use crate::exit;
 
@@ -17,12 +19,23 @@ pub enum Cause {
     Returned(i32),
     /// The device program ended it through a call; the code it gave.
     Called(i32),
+    /// The device program aborted: the process ends by SIGABRT, as one that aborts does.
+    Aborted,
     /// `--timeout` ran out.
     TimedOut,
     /// This signal came.
     Interrupted(i32),
     /// A kernel faulted, or the device API failed.
     Failed(DeviceError),
+}
+
+impl From<rpc_server::End> for Cause {
+    fn from(end: rpc_server::End) -> Self {
+        match end.cause {
+            EndCause::Abort => Self::Aborted,
+            _ => Self::Called(end.code),
+        }
+    }
 }
 
 impl Cause {
@@ -32,7 +45,7 @@ impl Cause {
             Self::Returned(value) | Self::Called(value) => exit::low_bits(value),
             Self::TimedOut => exit::TIMEOUT,
             Self::Interrupted(number) => exit::signal(number),
-            Self::Failed(DeviceError::Fault(_)) => exit::FAULT,
+            Self::Aborted | Self::Failed(DeviceError::Fault(_)) => exit::FAULT,
             Self::Failed(_) => exit::LOADER,
         }
     }
@@ -58,7 +71,7 @@ impl Cause {
                     )
                 })
             }
-            Self::Interrupted(_) => None,
+            Self::Aborted | Self::Interrupted(_) => None,
             Self::Failed(error) => Some(error.to_string()),
         }
     }
@@ -86,6 +99,8 @@ mod tests {
         for (cause, code) in [
             (Cause::Returned(0x103), 3),
             (Cause::Called(-1), 255),
+            (Cause::from(rpc_server::End::exit(-1)), 255),
+            (Cause::from(rpc_server::End::ABORT), 134),
             (Cause::TimedOut, 124),
             (Cause::Interrupted(2), 130),
             (Cause::Interrupted(15), 143),
@@ -102,6 +117,7 @@ mod tests {
             cause.sentence(Some(Duration::from_millis(1500)), waiting)
         };
         assert_eq!(said(Cause::Returned(1), &[]), None);
+        assert_eq!(said(Cause::Aborted, &[]), None);
         assert!(said(Cause::Returned(256), &[]).unwrap().contains("256"));
         assert!(
             said(Cause::TimedOut, &[])

@@ -6,7 +6,7 @@ pub const PANIC: u8 = 101;
 pub const TIMEOUT: u8 = 124;
 /// The loader itself could not do its work.
 pub const LOADER: u8 = 125;
-/// The program faulted or aborted on the device.
+/// The program faulted on the device. Also what a shell makes of one that aborted: SIGABRT.
 pub const FAULT: u8 = 134;
 
 /// The code of a process that signal `number` ended.

@@ -272,6 +272,15 @@ mod tests {
         }
     }
 
+    /// CUDA 13's assembler puts the headers wherever the last section ends.
+    #[test]
+    fn headers_need_no_alignment() {
+        let mut file = elf(2, 1, 190, 2);
+        file.splice(64..64, [0; 2]);
+        file[40] += 2;
+        assert_eq!(recognise(&file).unwrap(), ImageKind::Cubin);
+    }
+
     #[test]
     fn ptx_after_comments() {
         for text in [

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::device::{Device, DeviceError, Grid, Kernel};
+use crate::device::{Device, DeviceError, Grid, Kernel, Mailbox, StartForm};
 
 /// How long the end of a kernel is awaited without sleep: as short kernels take.
 const SPIN: Duration = Duration::from_micros(50);
@@ -29,9 +29,58 @@ pub(crate) struct Arguments {
     pub(crate) argv: u64,
     pub(crate) envp: u64,
     pub(crate) ret: u64,
+    /// For a `_start` that takes one: see [`StartForm::Mailbox`].
+    pub(crate) mailbox: Option<Mailbox>,
 }
 
-/// `_begin`, `_start` and `_end`, one after the other.
+impl Arguments {
+    /// `_start` with its arguments, for an image whose `_start` is of this form.
+    pub(crate) fn start(&self, form: StartForm) -> Kernel {
+        let Self {
+            argc,
+            argv,
+            envp,
+            ret,
+            mailbox,
+        } = *self;
+        match (form, mailbox) {
+            (StartForm::Mailbox { envp: takes }, Some(mailbox)) => Kernel::StartOver {
+                argc,
+                argv,
+                envp: takes.then_some(envp),
+                ret,
+                mailbox,
+            },
+            _ => Kernel::Start {
+                argc,
+                argv,
+                envp,
+                ret,
+            },
+        }
+    }
+}
+
+/// What a run launches.
+#[derive(Clone, Debug)]
+pub(crate) enum Launches {
+    /// `_begin`, `_start` on the grid, `_end`.
+    Program(Arguments),
+    /// This kernel on the grid, and nothing else.
+    Plain(String),
+}
+
+impl Launches {
+    /// Where the program's value is found; a plain kernel has none.
+    pub(crate) fn ret(&self) -> Option<u64> {
+        match self {
+            Self::Program(arguments) => Some(arguments.ret),
+            Self::Plain(_) => None,
+        }
+    }
+}
+
+/// The kernels of a run, one after the other.
 #[derive(Debug)]
 pub(crate) struct Kernels {
     result: Receiver<Result<(), DeviceError>>,
@@ -42,7 +91,7 @@ impl Kernels {
     /// Starts the first one.
     pub(crate) fn start(
         device: Arc<dyn Device>,
-        arguments: Arguments,
+        launches: Launches,
         grid: Grid,
     ) -> io::Result<Self> {
         let (sender, result) = sync_channel(1);
@@ -51,7 +100,7 @@ impl Kernels {
         thread::Builder::new()
             .name("kernels".to_owned())
             .spawn(move || {
-                let result = all(&*device, arguments, grid, &flag);
+                let result = all(&*device, &launches, grid, &flag);
                 // Let go of the device first: whoever hears of the end may be the last to hold it.
                 drop(device);
                 // Nobody listens any more when the process is about to end.
@@ -80,25 +129,24 @@ impl Kernels {
 
 fn all(
     device: &dyn Device,
-    arguments: Arguments,
+    launches: &Launches,
     grid: Grid,
     cancelled: &AtomicBool,
 ) -> Result<(), DeviceError> {
-    let Arguments {
-        argc,
-        argv,
-        envp,
-        ret,
-    } = arguments;
-    let begin = Kernel::Begin { argc, argv, envp };
-    let start = Kernel::Start {
-        argc,
-        argv,
-        envp,
-        ret,
+    let arguments = match launches {
+        Launches::Program(arguments) => arguments,
+        Launches::Plain(name) => {
+            device.launch_plain(name, grid)?;
+            return until_finished(device);
+        }
     };
+    let Arguments {
+        argc, argv, envp, ..
+    } = *arguments;
+    let begin = Kernel::Begin { argc, argv, envp };
+    let start = arguments.start(device.start_form());
     for (kernel, grid) in [(begin, Grid::ONE), (start, grid), (Kernel::End, Grid::ONE)] {
-        let wanted = matches!(kernel, Kernel::Start { .. }) || device.has_kernel(&kernel);
+        let wanted = kernel == start || device.has_kernel(&kernel);
         if wanted && !cancelled.load(Ordering::Relaxed) {
             device.launch(&kernel, grid)?;
             until_finished(device)?;

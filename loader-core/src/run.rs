@@ -13,10 +13,10 @@ use thiserror::Error;
 
 use crate::block::{Block, host_environment};
 use crate::cli::Options;
-use crate::device::{Device, DeviceError, Grid, Kernel, SharedBuffer};
+use crate::device::{Device, DeviceError, Grid, SharedBuffer, StartForm};
 use crate::end::{Cause, DRAIN, STOP};
 use crate::image::ImageError;
-use crate::kernels::{Arguments, Kernels, pause};
+use crate::kernels::{Arguments, Kernels, Launches, pause};
 use crate::program::{complain, say};
 use crate::report::{Calls, End, Report, ReportError, Stage};
 use crate::serve::{self, Client, ServeError, Serving};
@@ -65,7 +65,8 @@ pub enum RunError {
 }
 
 /// Loads `image` into `device` and runs it: `arguments` are the program's, its name first. Gives
-/// the exit code; when a kernel would not end, ends the process with it instead.
+/// the exit code; when a kernel would not end, ends the process with it instead, and when the program
+/// has aborted, by SIGABRT.
 ///
 /// # Errors
 /// When nothing could be run.
@@ -99,7 +100,7 @@ pub fn run_serving(
     let device: Arc<dyn Device> = Arc::from(device);
     let grid = options.grid(device.info())?;
     let mut stages = device.opening();
-    let (argument, service, recorder) = prepare(
+    let (launches, service, recorder) = prepare(
         name,
         (options, grid),
         arguments,
@@ -112,7 +113,8 @@ pub fn run_serving(
     let deadline = options
         .timeout
         .and_then(|limit| Instant::now().checked_add(limit));
-    let kernels = Kernels::start(Arc::clone(&device), argument, grid)?;
+    let ret = launches.ret();
+    let kernels = Kernels::start(Arc::clone(&device), launches, grid)?;
     let run = Run {
         name,
         options,
@@ -122,7 +124,7 @@ pub fn run_serving(
         kernels,
         interrupt,
         deadline,
-        ret: argument.ret,
+        ret,
         stages,
     };
     Ok(run.finish(report))
@@ -168,47 +170,27 @@ fn prepare(
     image: &[u8],
     stages: &mut Vec<Stage>,
     install: impl FnOnce(&mut Table),
-) -> Result<(Arguments, Option<Service>, Option<Recorder>), RunError> {
+) -> Result<(Launches, Option<Service>, Option<Recorder>), RunError> {
     let (shared, heap) = load(options, grid, &**device, image, stages)?;
     let began = Instant::now();
-    let block = Block::new(arguments, &host_environment());
-    let ret = block.size().next_multiple_of(8);
-    let argv = device.allocate_private(ret + 8)?;
-    let argument = Arguments {
-        argc: block.argc(),
-        argv,
-        envp: argv + block.envp(),
-        ret: argv + ret as u64,
+    let launches = match &options.kernel {
+        Some(kernel) => {
+            device.check_plain(kernel)?;
+            Launches::Plain(kernel.clone())
+        }
+        None => Launches::Program(pass(arguments, &**device)?),
     };
-    let start = Kernel::Start {
-        argc: argument.argc,
-        argv,
-        envp: argument.envp,
-        ret: argument.ret,
-    };
-    if !device.has_kernel(&start) {
-        return Err(DeviceError::Missing(
-            "kernel _start, which is where a program starts".to_owned(),
-        )
-        .into());
-    }
     if options.print_resource_usage {
         for line in device.resource_usage()? {
             say(name, &line);
         }
     }
-    device
-        .copy_to_device(&block.at(argv), argv)
-        .map_err(|error| DeviceError::Api {
-            call: "copying the program's arguments",
-            reason: error.to_string(),
-        })?;
     let client = Client::find(&**device)?;
     let layout = client.map_or("none", |client| client.layout().name());
     let stats = || Stats::create(name, options, arguments, (device.info(), grid), layout);
     let Some(client) = client else {
         let recorder = stats().and_then(|stats| stats.start(None));
-        return Ok((argument, None, recorder));
+        return Ok((launches, None, recorder));
     };
     heap?;
     let stats = stats();
@@ -224,7 +206,44 @@ fn prepare(
     let (service, source) = client.serve_over(device, serving, install)?;
     let recorder = stats.and_then(|stats| stats.start(source));
     stages.push(Stage::since("service", began));
-    Ok((argument, Some(service), recorder))
+    Ok((launches, Some(service), recorder))
+}
+
+/// Puts the program's arguments and environment where the device finds them, with a word for its
+/// value.
+fn pass(arguments: &[OsString], device: &dyn Device) -> Result<Arguments, RunError> {
+    let block = Block::new(arguments, &host_environment());
+    let ret = block.size().next_multiple_of(8);
+    let argv = device.allocate_private(ret + 8)?;
+    let form = device.start_form();
+    let passed = Arguments {
+        argc: block.argc(),
+        argv,
+        envp: argv + block.envp(),
+        ret: argv + ret as u64,
+        mailbox: None,
+    };
+    if !device.has_kernel(&passed.start(form)) {
+        return Err(DeviceError::Missing(
+            "kernel _start, which is where a program starts".to_owned(),
+        )
+        .into());
+    }
+    if form != StartForm::Plain {
+        return Err(DeviceError::Image(
+            "the image's _start takes the mailbox of LLVM's first RPC, which is not served: build \
+             the program with a later release of LLVM's libc"
+                .to_owned(),
+        )
+        .into());
+    }
+    device
+        .copy_to_device(&block.at(argv), argv)
+        .map_err(|error| DeviceError::Api {
+            call: "copying the program's arguments",
+            reason: error.to_string(),
+        })?;
+    Ok(passed)
 }
 
 /// Asks the system to kill this process when `parent` ends.
@@ -250,8 +269,8 @@ struct Run<'a> {
     kernels: Kernels,
     interrupt: Interrupt,
     deadline: Option<Instant>,
-    /// Device address of the `ret` word.
-    ret: u64,
+    /// Device address of the `ret` word, if there is one.
+    ret: Option<u64>,
     stages: Vec<Stage>,
 }
 
@@ -268,7 +287,7 @@ impl Run<'_> {
                 return result.map_or_else(Cause::Failed, |()| self.returned());
             }
             if let Some(end) = self.service.as_ref().and_then(Service::ended) {
-                return Cause::Called(end.code);
+                return Cause::from(end);
             }
             if let Some(number) = self.interrupt.number() {
                 return Cause::Interrupted(number);
@@ -284,9 +303,12 @@ impl Run<'_> {
 
     /// What the kernels, which have all ended, have returned.
     fn returned(&self) -> Cause {
-        let mut ret = [0; 4];
-        match self.device.copy_to_host(self.ret, &mut ret) {
-            Ok(()) => Cause::Returned(i32::from_le_bytes(ret)),
+        let mut value = [0; 4];
+        let Some(ret) = self.ret else {
+            return Cause::Returned(0);
+        };
+        match self.device.copy_to_host(ret, &mut value) {
+            Ok(()) => Cause::Returned(i32::from_le_bytes(value)),
             Err(error) => Cause::Failed(DeviceError::Api {
                 call: "copying what the program returns",
                 reason: error.to_string(),
@@ -315,7 +337,7 @@ impl Run<'_> {
             drained = service.drain(DRAIN);
             // An exit that was posted just before the kernel ended came first.
             if let (Cause::Returned(_) | Cause::Failed(_), Some(end)) = (&cause, service.ended()) {
-                cause = Cause::Called(end.code);
+                cause = Cause::from(end);
             }
             if running {
                 service.stop_device();
@@ -331,6 +353,7 @@ impl Run<'_> {
         let recorded = stats::finish(self.recorder.take(), code, end.cancelled);
         let (name, stages) = (self.name, self.stages);
         let sentence = cause.sentence(self.options.timeout, &waiting);
+        let aborted = matches!(cause, Cause::Aborted);
         let last_words = move || {
             if let Some(sentence) = sentence {
                 say(name, &sentence);
@@ -344,9 +367,12 @@ impl Run<'_> {
         if drained.late {
             // A handler may hold standard output or standard error for good.
             within(LAST_WORDS, last_words);
-            leave(code);
+            depart(aborted, code);
         }
         last_words();
+        if aborted {
+            depart(aborted, code);
+        }
         if running || failed || !recorded || !self.service.is_none_or(Service::stop) {
             leave(code);
         }
@@ -389,6 +415,14 @@ fn calls(service: &Service) -> Vec<Calls> {
             errors: counters.errors,
         })
         .collect()
+}
+
+/// Ends the process as the program has: by SIGABRT if it has aborted.
+fn depart(aborted: bool, code: u8) -> ! {
+    if aborted {
+        signals::abort();
+    }
+    leave(code)
 }
 
 /// Ends the process with no word to the device: freeing its memory, resetting or unloading it

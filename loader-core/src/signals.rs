@@ -35,6 +35,30 @@ impl Interrupt {
     }
 }
 
+/// Ends this process by SIGABRT, whatever is done about that signal, if the system lets it; else this
+/// returns (as for the first process of a container).
+///
+/// A core is made where `ulimit -c` allows one, as of any program. Where that is 0, none goes to a
+/// program that collects cores either: the system would hand it all that host and device share.
+pub(crate) fn abort() {
+    use rustix::process::{DumpableBehavior, Resource, Signal, getrlimit, set_dumpable_behavior};
+    if getrlimit(Resource::Core).current == Some(0) {
+        // It ends in any case.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+    let number = Signal::ABORT.as_raw();
+    // SAFETY: the default action runs no code of ours; the set is a place for one and holds a valid
+    // signal; raising a signal has no preconditions.
+    unsafe {
+        libc::signal(number, libc::SIG_DFL);
+        let mut set = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), number);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, set.as_ptr(), std::ptr::null_mut());
+        libc::raise(number);
+    }
+}
+
 /// Makes writing beyond `ulimit -f` fail, which is then said, instead of ending the process.
 ///
 /// # Errors

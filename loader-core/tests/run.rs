@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use loader_core::cli::{Cli, parse};
-use loader_core::device::{Device, DeviceError, DeviceInfo, Grid, Kernel, SharedBuffer};
+use loader_core::device::{Device, DeviceError, DeviceInfo, Grid, Kernel, SharedBuffer, StartForm};
 use loader_core::run::{RunError, run, run_serving};
 use rpc_bitmap::{Device as DeviceScope, Heap, System};
 use rpc_port::procedure::Increment;
@@ -33,6 +33,7 @@ struct Blocking {
     /// At address `BASE`.
     private: Mutex<Vec<u8>>,
     launched: Mutex<Vec<Kernel>>,
+    form: StartForm,
 }
 
 const BASE: u64 = 0x1000;
@@ -53,6 +54,7 @@ impl Blocking {
             shared: Mutex::default(),
             private: Mutex::default(),
             launched: Mutex::default(),
+            form: StartForm::Plain,
         })
     }
 
@@ -99,6 +101,21 @@ impl Device for Blocking {
 
     fn has_kernel(&self, kernel: &Kernel) -> bool {
         !matches!(kernel, Kernel::End)
+    }
+
+    fn start_form(&self) -> StartForm {
+        self.form
+    }
+
+    fn check_plain(&self, name: &str) -> Result<(), DeviceError> {
+        let none = || Err(DeviceError::no_kernel(name, ["plain"].into_iter()));
+        if name == "plain" { Ok(()) } else { none() }
+    }
+
+    fn launch_plain(&self, name: &str, grid: Grid) -> Result<(), DeviceError> {
+        assert_eq!((name, grid), ("plain", Grid::ONE));
+        assert!(self.launched.lock().unwrap().is_empty());
+        Ok(())
     }
 
     fn global_size(&self, name: &str) -> Result<Option<u64>, DeviceError> {
@@ -224,6 +241,30 @@ fn a_launch_that_blocks_does_not_keep_an_exit_from_ending_the_run() {
 fn an_image_without_a_client_runs_without_a_server() {
     let device = Blocking::new(Program::Return(3), None);
     assert_eq!(run_line("image", device).unwrap(), 0);
+}
+
+#[test]
+fn a_plain_kernel_runs_alone_and_gives_0() {
+    for client in [None, Some(client())] {
+        let device = Blocking::new(Program::Return(3), client);
+        assert_eq!(run_line("--kernel plain image", device).unwrap(), 0);
+    }
+    let device = Blocking::new(Program::Return(3), None);
+    let said = run_line("--kernel other image", device).unwrap_err();
+    assert!(
+        said.to_string().ends_with("its kernels are plain"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_start_with_a_mailbox_is_told() {
+    for envp in [false, true] {
+        let mut device = Blocking::new(Program::Return(0), None);
+        device.form = StartForm::Mailbox { envp };
+        let said = run_line("image", device).unwrap_err();
+        assert!(said.to_string().contains("mailbox"), "{said}");
+    }
 }
 
 #[test]

@@ -11,6 +11,9 @@ pub type Start =
 /// `__gpurpc_end`: one thread, last.
 pub type End = unsafe extern "C" fn(*const CpuThread);
 
+/// A kernel that is run by its name: every thread of the grid.
+pub type Plain = unsafe extern "C" fn(*const CpuThread);
+
 /// What a shared object exports, as pointers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BuiltinImage {

@@ -11,7 +11,7 @@ use rpc_types::image::CPU_KERNELS;
 use crate::builtin::BuiltinImage;
 use crate::fault;
 use crate::image::Image;
-use crate::launch::{Launch, RESIDENT};
+use crate::launch::{Entry, Launch, RESIDENT};
 use crate::memory::Memory;
 use crate::staging::{Buffers, Staged};
 
@@ -120,6 +120,32 @@ impl CpuDevice {
             .unwrap_or_default()
     }
 
+    fn plain(&self, name: &str) -> Result<Entry, DeviceError> {
+        if [CPU_KERNELS.begin, CPU_KERNELS.start].contains(&name) {
+            return Err(DeviceError::not_plain(name, "the program's arguments"));
+        }
+        let image = self.image()?;
+        let none = || DeviceError::no_kernel(name, image.functions());
+        image.plain(name).map(Entry::Plain).ok_or_else(none)
+    }
+
+    fn start(&self, entry: Entry, grid: Grid) -> Result<(), DeviceError> {
+        self.info.check(grid)?;
+        if self.running() {
+            return Err(DeviceError::Api {
+                call: "launch",
+                reason: "a kernel is running".to_owned(),
+            });
+        }
+        fault::install();
+        let launch = Launch::start(entry, grid, self.stack).map_err(|error| DeviceError::Api {
+            call: "starting a device thread",
+            reason: error.to_string(),
+        })?;
+        *self.launched() = Some(launch);
+        Ok(())
+    }
+
     fn launched(&self) -> std::sync::MutexGuard<'_, Option<Arc<Launch>>> {
         self.launch.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -173,12 +199,15 @@ impl Device for CpuDevice {
     }
 
     fn has_kernel(&self, kernel: &Kernel) -> bool {
-        let kernels = self.kernels();
-        match kernel {
-            Kernel::Begin { .. } => kernels.begin.is_some(),
-            Kernel::Start { .. } => kernels.start.is_some(),
-            Kernel::End => kernels.end.is_some(),
-        }
+        Entry::of(self.kernels(), kernel).is_some()
+    }
+
+    fn check_plain(&self, name: &str) -> Result<(), DeviceError> {
+        self.plain(name).map(drop)
+    }
+
+    fn launch_plain(&self, name: &str, grid: Grid) -> Result<(), DeviceError> {
+        self.start(self.plain(name)?, grid)
     }
 
     fn global_size(&self, name: &str) -> Result<Option<u64>, DeviceError> {
@@ -229,30 +258,15 @@ impl Device for CpuDevice {
     }
 
     fn launch(&self, kernel: &Kernel, grid: Grid) -> Result<(), DeviceError> {
-        if !self.has_kernel(kernel) {
+        let Some(entry) = Entry::of(self.kernels(), kernel) else {
             let name = match kernel {
                 Kernel::Begin { .. } => CPU_KERNELS.begin,
-                Kernel::Start { .. } => CPU_KERNELS.start,
+                Kernel::Start { .. } | Kernel::StartOver { .. } => CPU_KERNELS.start,
                 Kernel::End => CPU_KERNELS.end,
             };
             return Err(DeviceError::Missing(name.to_owned()));
-        }
-        self.info.check(grid)?;
-        if self.running() {
-            return Err(DeviceError::Api {
-                call: "launch",
-                reason: "a kernel is running".to_owned(),
-            });
-        }
-        fault::install();
-        let launch = Launch::start(self.kernels(), *kernel, grid, self.stack).map_err(|error| {
-            DeviceError::Api {
-                call: "starting a device thread",
-                reason: error.to_string(),
-            }
-        })?;
-        *self.launched() = Some(launch);
-        Ok(())
+        };
+        self.start(entry, grid)
     }
 
     fn finished(&self) -> Result<bool, DeviceError> {

@@ -11,7 +11,7 @@ use rpc_types::ClientDescriptor;
 use rpc_types::image::{CLIENT_SYMBOL, CPU_KERNELS};
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use crate::builtin::BuiltinImage;
+use crate::builtin::{BuiltinImage, Plain};
 use crate::fault;
 
 /// An image that can run.
@@ -19,6 +19,8 @@ pub(crate) struct Image {
     pub(crate) kernels: BuiltinImage,
     /// Address and size of each global.
     globals: HashMap<String, (usize, usize)>,
+    /// Address of each function.
+    functions: HashMap<String, usize>,
 }
 
 impl Image {
@@ -33,13 +35,14 @@ impl Image {
         Self {
             kernels,
             globals: globals.into_iter().collect(),
+            functions: HashMap::new(),
         }
     }
 
     /// Loads a shared object. It comes from memory, so that what was checked is what is loaded,
     /// and stays until the process ends: it may have left destructors with any thread.
     pub(crate) fn load(bytes: &[u8]) -> Result<Self, DeviceError> {
-        let sizes = sizes(bytes)?;
+        let exports = Exports::of(bytes)?;
         let failed =
             |reason: String| DeviceError::Image(format!("the image could not be loaded: {reason}"));
         let mut file: std::fs::File = memfd_create("image", MemfdFlags::CLOEXEC)
@@ -64,9 +67,13 @@ impl Image {
             let symbol = unsafe { library.get::<*mut ()>(name.as_bytes()) }.ok()?;
             Some(symbol.into_raw().expose_provenance()).filter(|&address| address != 0)
         };
-        let globals = sizes
-            .into_iter()
+        let globals = exports.globals.into_iter();
+        let globals = globals
             .filter_map(|(name, size)| address(&name).map(|address| (name, (address, size))))
+            .collect();
+        let functions = exports.functions.into_iter();
+        let functions = functions
+            .filter_map(|name| address(&name).map(|address| (name, address)))
             .collect();
         // SAFETY: the image ABI gives the functions of these names these types, and the library
         // is never unloaded.
@@ -78,7 +85,26 @@ impl Image {
                 end: library.get(CPU_KERNELS.end.as_bytes()).ok().map(|f| *f),
             }
         };
-        Ok(Self { kernels, globals })
+        Ok(Self {
+            kernels,
+            globals,
+            functions,
+        })
+    }
+
+    /// The function `name`, as a kernel that is run by its name.
+    pub(crate) fn plain(&self, name: &str) -> Option<Plain> {
+        let address = *self.functions.get(name)?;
+        let pointer = std::ptr::with_exposed_provenance::<()>(address);
+        // SAFETY: it is the address of a function of the image, which is never unloaded, and not
+        // null. That it takes a `CpuThread` and nothing else is what whoever names it says; nothing
+        // in a shared object tells.
+        Some(unsafe { std::mem::transmute::<*const (), Plain>(pointer) })
+    }
+
+    /// The names of all functions.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = &str> {
+        self.functions.keys().map(String::as_str)
     }
 
     /// Address and size of a global.
@@ -87,14 +113,29 @@ impl Image {
     }
 }
 
-/// The size of each global that the image defines.
-fn sizes(bytes: &[u8]) -> Result<Vec<(String, usize)>, DeviceError> {
-    let file = object::read::elf::ElfFile64::<object::LittleEndian>::parse(bytes)
-        .map_err(|error| DeviceError::Image(format!("the image is no shared object: {error}")))?;
-    let defined = file
-        .dynamic_symbols()
-        .filter(|symbol| symbol.is_definition() && symbol.kind() == SymbolKind::Data);
-    Ok(defined
-        .filter_map(|symbol| Some((symbol.name().ok()?.to_owned(), symbol.size() as usize)))
-        .collect())
+/// What the image defines.
+struct Exports {
+    /// Names and sizes.
+    globals: Vec<(String, usize)>,
+    functions: Vec<String>,
+}
+
+impl Exports {
+    fn of(bytes: &[u8]) -> Result<Self, DeviceError> {
+        let file = object::read::elf::ElfFile64::<object::LittleEndian>::parse(bytes).map_err(
+            |error| DeviceError::Image(format!("the image is no shared object: {error}")),
+        )?;
+        let (mut globals, mut functions) = (Vec::new(), Vec::new());
+        for symbol in file.dynamic_symbols().filter(ObjectSymbol::is_definition) {
+            let Ok(name) = symbol.name() else {
+                continue;
+            };
+            match symbol.kind() {
+                SymbolKind::Data => globals.push((name.to_owned(), symbol.size() as usize)),
+                SymbolKind::Text => functions.push(name.to_owned()),
+                _ => {}
+            }
+        }
+        Ok(Self { globals, functions })
+    }
 }

@@ -12,7 +12,7 @@ use std::thread;
 use loader_core::device::{Grid, Kernel};
 use rpc_types::image::CpuThread;
 
-use crate::builtin::BuiltinImage;
+use crate::builtin::{Begin, BuiltinImage, End, Plain, Start};
 use crate::fault;
 
 /// Threads that run at a time, unless one block has more. As many as the largest block has: then
@@ -20,10 +20,37 @@ use crate::fault;
 /// no burden.
 pub(crate) const RESIDENT: u32 = 1024;
 
+/// What each thread calls.
+#[derive(Clone, Copy)]
+pub(crate) enum Entry {
+    Begin(Begin, i32, [u64; 2]),
+    Start(Start, i32, [u64; 3]),
+    End(End),
+    Plain(Plain),
+}
+
+impl Entry {
+    /// The kernel of the image; `None` if it has none of that name, or of that form.
+    pub(crate) fn of(image: BuiltinImage, kernel: &Kernel) -> Option<Self> {
+        match *kernel {
+            Kernel::Begin { argc, argv, envp } => {
+                image.begin.map(|f| Self::Begin(f, argc, [argv, envp]))
+            }
+            Kernel::Start {
+                argc,
+                argv,
+                envp,
+                ret,
+            } => image.start.map(|f| Self::Start(f, argc, [argv, envp, ret])),
+            Kernel::StartOver { .. } => None,
+            Kernel::End => image.end.map(Self::End),
+        }
+    }
+}
+
 /// One launch.
 pub(crate) struct Launch {
-    image: BuiltinImage,
-    kernel: Kernel,
+    entry: Entry,
     grid: Grid,
     /// The block that is begun next.
     next: AtomicU64,
@@ -55,19 +82,13 @@ fn coordinates(index: u64, size: [u32; 3]) -> [u32; 3] {
 }
 
 impl Launch {
-    /// Starts the threads. `image` has the kernel; the grid is one that the device takes.
-    pub(crate) fn start(
-        image: BuiltinImage,
-        kernel: Kernel,
-        grid: Grid,
-        stack: usize,
-    ) -> io::Result<Arc<Self>> {
+    /// Starts the threads. The grid is one that the device takes.
+    pub(crate) fn start(entry: Entry, grid: Grid, stack: usize) -> io::Result<Arc<Self>> {
         let blocks = product(grid.blocks);
         let threads = product(grid.threads);
         let groups = (u64::from(RESIDENT) / threads).clamp(1, blocks);
         let launch = Arc::new(Self {
-            image,
-            kernel,
+            entry,
             grid,
             next: AtomicU64::new(0),
             blocks,
@@ -139,28 +160,16 @@ impl Launch {
         // of the device, which outlives its threads; `who` lives during the call. What the program
         // does besides is its own affair, as for any that is run.
         unsafe {
-            match self.kernel {
-                Kernel::Begin { argc, argv, envp } => {
-                    if let Some(begin) = self.image.begin {
-                        begin(argc, pointer(argv), pointer(envp), who);
-                    }
+            match self.entry {
+                Entry::Begin(begin, argc, [argv, envp]) => {
+                    begin(argc, pointer(argv), pointer(envp), who);
                 }
-                Kernel::Start {
-                    argc,
-                    argv,
-                    envp,
-                    ret,
-                } => {
-                    if let Some(start) = self.image.start {
-                        let ret = std::ptr::with_exposed_provenance_mut(ret as usize);
-                        start(argc, pointer(argv), pointer(envp), ret, who);
-                    }
+                Entry::Start(start, argc, [argv, envp, ret]) => {
+                    let ret = std::ptr::with_exposed_provenance_mut(ret as usize);
+                    start(argc, pointer(argv), pointer(envp), ret, who);
                 }
-                Kernel::End => {
-                    if let Some(end) = self.image.end {
-                        end(who);
-                    }
-                }
+                Entry::End(end) => end(who),
+                Entry::Plain(plain) => plain(who),
             }
         }
     }

@@ -11,7 +11,8 @@ use loader_core::image::ImageKind;
 use loader_core::program::{Backend, DeviceOptions};
 use loader_core::run::run;
 use loader_cpu::{BuiltinImage, Cpu, CpuDevice};
-use rpc_device::{Program, entry, exit, grid, println};
+use rpc_device::client::client;
+use rpc_device::{Opcode, Program, entry, exit, grid, println};
 use rustix::process::{Pid, Signal, kill_process};
 
 const LINE: &str = "GPURPC_TEST_COMMAND_LINE";
@@ -32,6 +33,14 @@ fn main(program: &Program) -> i32 {
             panic!("second")
         }
         Some(b"abort") => std::process::abort(),
+        Some(b"abort-by-call") => {
+            println!("last words");
+            let client = client();
+            let mut port = client.open(Opcode::ABORT).unwrap().dynamic();
+            let _ = port.send(0, |_, _| ());
+            drop(port);
+            spin()
+        }
         // SAFETY: a signal to this very thread, as a breakpoint is one.
         Some(b"trap") => unsafe { libc::raise(libc::SIGTRAP) },
         Some(b"spin") => {
@@ -163,6 +172,41 @@ fn faults_are_told_and_give_134() {
         assert!(said.contains(words), "{line}: {said}");
         assert_eq!(said.lines().count(), 1, "{said}");
     }
+}
+
+/// As a program of the host that aborts: what it wrote is written, then it dies of the signal.
+#[test]
+fn an_abort_ends_the_loader_by_its_signal() {
+    let path = std::env::temp_dir().join(format!("gpurpc-abort-{}", std::process::id()));
+    for grid in ["", "--threads 4 "] {
+        let line = format!("--report {} {grid}image abort-by-call", path.display());
+        let (code, said, output) = output(&line);
+        assert_eq!((code, &*said), (None, ""), "{line}");
+        assert_eq!(output.status.signal(), Some(Signal::ABORT.as_raw()));
+        assert!(!output.status.core_dumped() || core_allowed());
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(stdout.contains("last words\n"), "{stdout}");
+        let report = std::fs::read_to_string(&path).unwrap();
+        let last = report.lines().last().unwrap();
+        assert!(last.contains("\"code\":134"), "{report}");
+    }
+    std::fs::remove_file(path).unwrap();
+    // A shell makes an exit code of it, and the signal may be ignored by whoever started the loader.
+    let script = r#"trap "" ABRT; "$0" "$@"; exit $?"#;
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", script])
+        .arg(std::env::current_exe().unwrap());
+    let output = test(shell, "child", "image abort-by-call")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(134));
+}
+
+/// Whether `ulimit -c` lets this process's children leave a core.
+fn core_allowed() -> bool {
+    use rustix::process::{Resource, getrlimit};
+    getrlimit(Resource::Core).current != Some(0)
 }
 
 #[test]

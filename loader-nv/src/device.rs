@@ -1,5 +1,6 @@
 //! The device: opening it, what it is, closing it.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, OnceLock};
@@ -9,9 +10,10 @@ use cust::context::{Context, CurrentContext, ResourceLimit};
 use cust::device::{Device as CustDevice, DeviceAttribute};
 use cust::error::CudaError;
 use cust::sys;
-use loader_core::device::{Device, DeviceError, DeviceInfo, Grid, Kernel, SharedBuffer};
+use loader_core::device::{Device, DeviceError, DeviceInfo, Grid, Kernel, SharedBuffer, StartForm};
 use loader_core::image::ImageKind;
 use loader_core::report::Stage;
+use rpc_types::image::GPU_KERNELS;
 
 use crate::copies::Copies;
 use crate::cuda::{Module, Stream, check, check_cust, cust_code};
@@ -47,6 +49,8 @@ pub struct CudaDevice {
     /// The device's number for the driver.
     pub(crate) ordinal: u32,
     pub(crate) launched: AtomicBool,
+    /// The loaded image's kernels with the bytes of their parameters, where they are known.
+    pub(crate) signatures: OnceLock<BTreeMap<String, Option<u32>>>,
     // Dropped in this order, the context last: it owns the rest.
     pub(crate) module: OnceLock<Module>,
     /// Where kernels run.
@@ -103,6 +107,7 @@ impl CudaDevice {
             architecture,
             ordinal: options.device,
             launched: AtomicBool::new(false),
+            signatures: OnceLock::new(),
             module: OnceLock::new(),
             kernels,
             copies,
@@ -246,6 +251,19 @@ impl Device for CudaDevice {
     fn has_kernel(&self, kernel: &Kernel) -> bool {
         self.function(crate::launch::name(kernel))
             .is_ok_and(|found| found.is_some())
+    }
+
+    fn start_form(&self) -> StartForm {
+        crate::launch::start_form(self.parameters_of(GPU_KERNELS.start))
+    }
+
+    fn check_plain(&self, name: &str) -> Result<(), DeviceError> {
+        self.plain(name).map(drop)
+    }
+
+    fn launch_plain(&self, name: &str, grid: Grid) -> Result<(), DeviceError> {
+        let function = self.plain(name)?;
+        self.start_function(name, function, grid, &mut [])
     }
 
     fn global_size(&self, name: &str) -> Result<Option<u64>, DeviceError> {

@@ -1,60 +1,75 @@
 //! PTX and cubin: checked, loaded, the compiler's words kept.
 
 use std::borrow::Cow;
-use std::ffi::{CString, c_void};
-use std::ptr::{null_mut, without_provenance_mut};
+use std::ffi::CString;
+use std::ptr::null_mut;
 
-use cust::sys::{self, CUjit_option as Jit};
+use cust::sys;
 use loader_core::device::DeviceError;
 use loader_core::image::{self, ImageKind};
 
+use crate::arrays;
+use crate::cubin::Cubin;
 use crate::cuda::{Module, NOT_FOUND, check, code, error};
 use crate::device::CudaDevice;
-
-/// Room for each of the compiler's two logs.
-const LOG: usize = 16 << 10;
+use crate::jit::Compiler;
+use crate::ptx;
 
 impl CudaDevice {
     pub(crate) fn load_image(&self, image: &[u8]) -> Result<(), DeviceError> {
         if self.module.get().is_some() {
             return Err(DeviceError::Image("an image is already loaded".to_owned()));
         }
-        let data = prepare(image)?;
+        let Prepared { data, text } = prepare(image)?;
         self.enter()?;
-        let (mut said, mut erred) = (vec![0_u8; LOG], vec![0_u8; LOG]);
-        let mut options = vec![
-            Jit::CU_JIT_INFO_LOG_BUFFER,
-            Jit::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
-            Jit::CU_JIT_ERROR_LOG_BUFFER,
-            Jit::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-        ];
-        // Sizes are passed as the pointers' values.
-        let mut values: Vec<*mut c_void> = vec![
-            said.as_mut_ptr().cast(),
-            without_provenance_mut(LOG),
-            erred.as_mut_ptr().cast(),
-            without_provenance_mut(LOG),
-        ];
-        if let Some(level) = self.jit_level {
-            options.push(Jit::CU_JIT_OPTIMIZATION_LEVEL);
-            values.push(without_provenance_mut(level as usize));
+        if !text {
+            return self.load_cubin(&data);
         }
+        if arrays::has_any(&data) {
+            let cubin = self.link(&data)?;
+            let kind = image::recognise(&cubin).ok();
+            if kind != Some(ImageKind::Cubin) {
+                return Err(DeviceError::Image(
+                    "what the driver's compiler made of the PTX is no cubin".to_owned(),
+                ));
+            }
+            return self.load_cubin(&cubin);
+        }
+        self.load_module(&data)?;
+        let kernels = ptx::kernels(&String::from_utf8_lossy(&data));
+        // Set here only, and behind this no second image is loaded.
+        let _ = self.signatures.set(kernels);
+        Ok(())
+    }
+
+    /// Loads a cubin that was found to hold all its parts.
+    fn load_cubin(&self, data: &[u8]) -> Result<(), DeviceError> {
+        let cubin = Cubin::parse(data)
+            .map_err(|sentence| DeviceError::Image(format!("the image {sentence}")))?;
+        self.load_module(data)?;
+        let _ = self.signatures.set(cubin.kernels);
+        self.make_arrays(&cubin.variables)
+    }
+
+    /// Gives the image to the driver: text that ends with a NUL, or a cubin that holds all its parts.
+    fn load_module(&self, data: &[u8]) -> Result<(), DeviceError> {
+        let mut compiler = Compiler::new(self.jit_level);
         let mut module = null_mut();
         // SAFETY: `module` is a place for a handle; `data` ends with a NUL if it is text and was
-        // found to hold all its parts if it is ELF; the arrays have an entry for each option, the log buffers
-        // the sizes that are said.
+        // found to hold all its parts if it is ELF; the arrays have an entry for each option, the log
+        // buffers the sizes that are said.
         let result = unsafe {
             sys::cuModuleLoadDataEx(
                 &raw mut module,
                 data.as_ptr().cast(),
-                options.len() as u32,
-                options.as_mut_ptr(),
-                values.as_mut_ptr(),
+                compiler.options.len() as u32,
+                compiler.options.as_mut_ptr(),
+                compiler.values.as_mut_ptr(),
             )
         };
         match code(result) {
             0 => {}
-            code => return Err(self.refused(code, &one_line(&erred), &one_line(&said))),
+            code => return Err(self.refused(code, &compiler.words())),
         }
         // Another thread's image, should there be one, stays; this one is unloaded.
         self.module
@@ -62,8 +77,8 @@ impl CudaDevice {
             .map_err(|_| DeviceError::Image("an image is already loaded".to_owned()))
     }
 
-    /// Why the driver did not take the image.
-    fn refused(&self, code: u32, erred: &str, said: &str) -> DeviceError {
+    /// Why the driver did not take the image; `log` is what its compiler said.
+    pub(crate) fn refused(&self, code: u32, log: &str) -> DeviceError {
         let failed = error("cuModuleLoadDataEx", code);
         if matches!(failed, DeviceError::Fault(_)) {
             return failed;
@@ -80,7 +95,6 @@ impl CudaDevice {
                 cuda_shim::describe(code)
             ),
         };
-        let log = if erred.is_empty() { said } else { erred };
         let colon = if log.is_empty() { "" } else { ": " };
         DeviceError::Image(format!("{reason}{colon}{log}"))
     }
@@ -112,12 +126,22 @@ impl CudaDevice {
     }
 }
 
+/// An image as the driver wants it.
+struct Prepared<'i> {
+    data: Cow<'i, [u8]>,
+    /// Whether it is PTX; else it is a cubin.
+    text: bool,
+}
+
 /// The image as the driver wants it: text with a NUL. The driver is told no length; that an ELF
 /// file holds all its parts is part of recognising it.
-fn prepare(image: &[u8]) -> Result<Cow<'_, [u8]>, DeviceError> {
+fn prepare(image: &[u8]) -> Result<Prepared<'_>, DeviceError> {
     let refused = |sentence: String| Err(DeviceError::Image(sentence));
     match image::recognise(image) {
-        Ok(ImageKind::Cubin) => Ok(Cow::Borrowed(image)),
+        Ok(ImageKind::Cubin) => Ok(Prepared {
+            data: Cow::Borrowed(image),
+            text: false,
+        }),
         Ok(ImageKind::Ptx) => {
             let ends = image
                 .iter()
@@ -126,25 +150,14 @@ fn prepare(image: &[u8]) -> Result<Cow<'_, [u8]>, DeviceError> {
             if text.contains(&0) {
                 return refused("the PTX has NUL bytes: it is damaged".to_owned());
             }
-            Ok(Cow::Owned([text, b"\n\0"].concat()))
+            Ok(Prepared {
+                data: Cow::Owned([text, b"\n\0"].concat()),
+                text: true,
+            })
         }
         Ok(other) => refused(format!("{} does not run on an NVIDIA device", other.name())),
         Err(reason) => refused(format!("the image {reason}")),
     }
-}
-
-/// A log's lines as one, and not too long a one.
-fn one_line(log: &[u8]) -> String {
-    let end = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
-    let text = String::from_utf8_lossy(&log[..end]);
-    let lines = text
-        .lines()
-        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
-    let joined = lines
-        .filter(|line| !line.is_empty())
-        .collect::<Vec<_>>()
-        .join("; ");
-    joined.chars().take(1500).collect()
 }
 
 #[cfg(test)]
@@ -155,13 +168,15 @@ mod tests {
     fn text_gets_its_nul() {
         for end in ["", "\n", "\n\0", "\0\0", " \n\0 "] {
             let text = format!(".version 8.0{end}");
-            assert_eq!(*prepare(text.as_bytes()).unwrap(), *b".version 8.0\n\0");
+            let prepared = prepare(text.as_bytes()).unwrap();
+            assert!(prepared.text);
+            assert_eq!(*prepared.data, *b".version 8.0\n\0");
         }
     }
 
     #[test]
     fn what_the_driver_does_not_take_never_reaches_it() {
-        let sentence = |image: &[u8]| prepare(image).unwrap_err().to_string();
+        let sentence = |image: &[u8]| prepare(image).map(drop).unwrap_err().to_string();
         assert!(sentence(b"").starts_with("the image is empty"));
         assert!(sentence(b"hello").starts_with("the image is text"));
         assert!(sentence(b"\x7fELF\x02\x01").contains("cut short"));
@@ -169,16 +184,5 @@ mod tests {
             sentence(b".version 8.0\n\0x"),
             "the PTX has NUL bytes: it is damaged"
         );
-    }
-
-    #[test]
-    fn logs_become_one_sentence() {
-        let log = b"ptxas application ptx input, line 3; fatal   : Parsing error\nptxas fatal : x\n\0junk";
-        assert_eq!(
-            one_line(log),
-            "ptxas application ptx input, line 3; fatal : Parsing error; ptxas fatal : x"
-        );
-        assert_eq!(one_line(b""), "");
-        assert_eq!(one_line(&[b'a'; 5000]).len(), 1500);
     }
 }

@@ -1,11 +1,12 @@
 //! Kernels: looking them up, starting them, seeing them end.
 
+use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering;
 
 use cust::sys::{self, CUfunction, CUfunction_attribute as Attribute};
-use loader_core::device::{DeviceError, DeviceInfo, Grid, Kernel};
+use loader_core::device::{DeviceError, DeviceInfo, Grid, Kernel, Mailbox, StartForm};
 use rpc_types::image::GPU_KERNELS;
 
 use crate::cuda::{NOT_FOUND, NOT_READY, check, code};
@@ -18,11 +19,14 @@ const PARAMETERS_SIZE: usize = 2;
 /// `CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES`: also given for parameters of the wrong size.
 const OUT_OF_RESOURCES: u32 = 701;
 
+/// Bytes of the status that older images' `_end` takes.
+const STATUS: u32 = 4;
+
 /// The kernel's name in an image.
 pub(crate) fn name(kernel: &Kernel) -> &'static str {
     match kernel {
         Kernel::Begin { .. } => GPU_KERNELS.begin,
-        Kernel::Start { .. } => GPU_KERNELS.start,
+        Kernel::Start { .. } | Kernel::StartOver { .. } => GPU_KERNELS.start,
         Kernel::End => GPU_KERNELS.end,
     }
 }
@@ -37,12 +41,38 @@ fn parameters(kernel: &Kernel) -> Vec<u8> {
             envp,
             ret,
         } => (argc, vec![argv, envp, ret]),
+        Kernel::StartOver {
+            argc,
+            argv,
+            envp,
+            ret,
+            mailbox,
+        } => {
+            let Mailbox {
+                inbox,
+                outbox,
+                buffer,
+            } = mailbox;
+            let before = std::iter::once(argv).chain(envp);
+            let behind = [ret, inbox, outbox, buffer];
+            (argc, before.chain(behind).collect())
+        }
         Kernel::End => return Vec::new(),
     };
     let mut bytes = argc.to_le_bytes().to_vec();
     bytes.extend_from_slice(&[0; 4]); // the addresses are aligned to 8
     bytes.extend(addresses.iter().flat_map(|address| address.to_le_bytes()));
     bytes
+}
+
+/// What a `_start` with so many bytes of parameters takes.
+pub(crate) fn start_form(parameters: Option<u32>) -> StartForm {
+    match parameters {
+        // `argc`, then five or six pointers.
+        Some(48) => StartForm::Mailbox { envp: false },
+        Some(56) => StartForm::Mailbox { envp: true },
+        _ => StartForm::Plain,
+    }
 }
 
 /// Threads of a block, and how to name them.
@@ -128,12 +158,64 @@ impl CudaDevice {
         Ok(value)
     }
 
+    /// Starts a kernel of the image ABI.
     pub(crate) fn start(&self, kernel: &Kernel, grid: Grid) -> Result<(), DeviceError> {
-        check_grid(&self.info, grid)?;
         let name = name(kernel);
         let function = self
             .function(name)?
             .ok_or_else(|| DeviceError::Missing(format!("kernel {name}")))?;
+        let known = self.parameters_of(name);
+        let mut bytes = parameters(kernel);
+        match (kernel, known) {
+            (Kernel::End, None | Some(0 | STATUS)) => {
+                bytes.resize(known.unwrap_or(STATUS) as usize, 0);
+            }
+            (_, Some(known)) if known as usize != bytes.len() => {
+                return Err(DeviceError::Image(format!(
+                    "the image has a kernel {name} with {known} bytes of parameters where {} are \
+                     needed",
+                    bytes.len()
+                )));
+            }
+            _ => {}
+        }
+        self.start_function(name, function, grid, &mut bytes)
+    }
+
+    /// The bytes of a kernel's parameters, if they are known.
+    pub(crate) fn parameters_of(&self, name: &str) -> Option<u32> {
+        *self.signatures.get()?.get(name)?
+    }
+
+    /// The function of that name, if it takes no parameters as far as that is known.
+    pub(crate) fn plain(&self, name: &str) -> Result<CUfunction, DeviceError> {
+        let known = self.signatures.get();
+        let names = || {
+            known
+                .into_iter()
+                .flat_map(|known| known.keys().map(String::as_str))
+        };
+        let function = self
+            .function(name)?
+            .ok_or_else(|| DeviceError::no_kernel(name, names()))?;
+        match self.parameters_of(name) {
+            None | Some(0) => Ok(function),
+            Some(size) => Err(DeviceError::not_plain(
+                name,
+                &format!("{size} bytes of parameters"),
+            )),
+        }
+    }
+
+    /// Starts `function`, which is `name`.
+    pub(crate) fn start_function(
+        &self,
+        name: &str,
+        function: CUfunction,
+        grid: Grid,
+        parameters: &mut [u8],
+    ) -> Result<(), DeviceError> {
+        check_grid(&self.info, grid)?;
         let most = Self::attribute(function, Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?;
         let (what, asked) = block_size(grid);
         if asked > most.max(0) as u64 {
@@ -145,11 +227,13 @@ impl CudaDevice {
                 device: format!("{name} on {}", self.info.name),
             });
         }
-        let mut bytes = parameters(kernel);
-        let mut result = self.launch_raw(function, grid, &mut bytes);
-        if result == OUT_OF_RESOURCES && bytes.is_empty() {
+        let mut result = self.launch_raw(function, grid, parameters);
+        if result == OUT_OF_RESOURCES && parameters.len() == STATUS as usize {
+            // An `_end` without a status, of an image that does not say so.
+            result = self.launch_raw(function, grid, &mut []);
+        } else if result == OUT_OF_RESOURCES && parameters.is_empty() {
             // A compiler may have given a kernel without parameters one that is never read.
-            result = self.launch_raw(function, grid, &mut [0; 4]);
+            result = self.launch_raw(function, grid, &mut [0; STATUS as usize]);
         }
         if result != 0 {
             return Err(crate::cuda::error("cuLaunchKernel", result));
@@ -218,7 +302,12 @@ impl CudaDevice {
 
     pub(crate) fn usage(&self) -> Result<Vec<String>, DeviceError> {
         let mut lines = Vec::new();
-        for name in [GPU_KERNELS.begin, GPU_KERNELS.start, GPU_KERNELS.end] {
+        let kernels = [GPU_KERNELS.begin, GPU_KERNELS.start, GPU_KERNELS.end];
+        let known = self.signatures.get().into_iter().flat_map(BTreeMap::keys);
+        let others = known
+            .map(String::as_str)
+            .filter(|name| !kernels.contains(name));
+        for name in kernels.into_iter().chain(others) {
             let Some(function) = self.function(name)? else {
                 continue;
             };
@@ -271,6 +360,33 @@ mod tests {
         assert_eq!(start[..4], [255; 4]);
         assert_eq!(start[24..], [0, 4, 0, 0, 0, 0, 0, 0]);
         assert!(parameters(&Kernel::End).is_empty());
+    }
+
+    #[test]
+    fn a_mailbox_is_passed_behind_the_value() {
+        let over = |envp| {
+            parameters(&Kernel::StartOver {
+                argc: 1,
+                argv: 2,
+                envp,
+                ret: 4,
+                mailbox: Mailbox {
+                    inbox: 5,
+                    outbox: 6,
+                    buffer: 7,
+                },
+            })
+        };
+        let words = |bytes: Vec<u8>| bytes.chunks(8).map(|word| word[0]).collect::<Vec<_>>();
+        assert_eq!(words(over(None)), [1, 2, 4, 5, 6, 7]);
+        assert_eq!(words(over(Some(3))), [1, 2, 3, 4, 5, 6, 7]);
+        for (envp, takes) in [(None, false), (Some(3), true)] {
+            let size = over(envp).len() as u32;
+            assert_eq!(start_form(Some(size)), StartForm::Mailbox { envp: takes });
+        }
+        for size in [None, Some(0), Some(24), Some(32)] {
+            assert_eq!(start_form(size), StartForm::Plain);
+        }
     }
 
     #[test]

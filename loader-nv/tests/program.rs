@@ -5,9 +5,19 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Kernels that the pretended driver has.
-const IMAGE: &str = ".version 7.0\n.target sm_70\n.visible .entry _begin()\n.visible .entry _start()\n\
-                     .visible .entry _end()\n";
+#[path = "../../cuda-shim/fake_driver/src/image.rs"]
+#[allow(dead_code)]
+mod pretended;
+
+/// Kernels as compilers declare them, but for their code.
+const IMAGE: &str = "\
+.version 7.0
+.target sm_70
+.visible .entry _begin(.param .u32 a, .param .u64 .ptr .align 1 b, .param .u64 .ptr .align 1 c)
+.visible .entry _start(.param .u32 a, .param .u64 b, .param .u64 c, .param .u64 d)
+.visible .entry _end()
+.visible .entry one()
+";
 
 fn folder(test: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("program_{test}"));
@@ -45,6 +55,165 @@ fn an_image_runs_and_its_value_is_the_code() {
     );
     let grid = ["--blocks", "132", "--threads", "64", "image.ptx"];
     assert_eq!(loader(&folder, &grid, ""), (Some(1), String::new()));
+}
+
+/// Constructors and destructors as LLVM's compiler declares them, out of order.
+const ARRAYS: &str = "
+.visible .global .align 8 .u64 __init_array_start;
+.visible .global .align 8 .u64 __init_array_end;
+.visible .global .align 8 .u64 __fini_array_start;
+.visible .global .align 8 .u64 __fini_array_end;
+.visible .const .align 8 .u64 __init_array_object_late_3f_65535 = late;
+.visible .const .align 8 .u64 __init_array_object_early_3f_101 = early;
+.visible .const .align 8 .u64 __init_array_object_later_3f_65535 = later;
+.visible .const .align 8 .u64 __fini_array_object_last_3f_5 = last;
+.visible .const .align 8 .u64 __fini_array_object_first_3f_65535 = first;
+";
+
+#[test]
+fn constructors_and_destructors_run_in_their_order() {
+    let folder = folder("arrays");
+    let text = format!("{IMAGE}{ARRAYS}");
+    std::fs::write(folder.join("arrays.ptx"), &text).unwrap();
+    std::fs::write(folder.join("arrays.cubin"), pretended::cubin(&text)).unwrap();
+    let order = "called: early\ncalled: late\ncalled: later\ncalled: first\ncalled: last\n";
+    for image in ["arrays.ptx", "arrays.cubin"] {
+        let ran = loader(&folder, &[image], "");
+        assert_eq!(ran, (Some(1), order.to_owned()), "{image}");
+    }
+    // An image whose own start-up does without.
+    let without = text
+        .replace("__init_array_start", "x")
+        .replace("__fini_array_end", "y");
+    std::fs::write(folder.join("without.ptx"), without).unwrap();
+    assert_eq!(
+        loader(&folder, &["without.ptx"], ""),
+        (Some(1), String::new())
+    );
+    let broken = format!(".version 7.0\n{ARRAYS}");
+    std::fs::write(folder.join("broken.ptx"), broken).unwrap();
+    let (code, said) = loader(&folder, &["broken.ptx"], "");
+    assert_eq!(code, Some(125), "{said}");
+    assert!(
+        said.contains("compiler refused the PTX: ptxas app"),
+        "{said}"
+    );
+}
+
+/// What clang makes of C is read as what the pretended driver reads.
+#[test]
+fn ptx_of_clang_is_read() {
+    let folder = folder("clang");
+    let llvm = std::env::var_os("LLVM_BIN").unwrap_or_else(|| "/usr/lib/llvm-22/bin".into());
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/start.c");
+    for level in ["-O0", "-O2"] {
+        let built = Command::new(Path::new(&llvm).join("clang"))
+            .args([
+                "--target=nvptx64-nvidia-cuda",
+                "-march=sm_70",
+                "-Xclang",
+                "-target-feature",
+            ])
+            .args([
+                "-Xclang",
+                "+ptx80",
+                "-ffreestanding",
+                "-nostdlib",
+                level,
+                "-S",
+                "-o",
+            ])
+            .arg(folder.join("start.ptx"))
+            .arg(&source)
+            .output();
+        if !built.is_ok_and(|output| output.status.success()) {
+            left_out("there is no clang 22");
+            return;
+        }
+        let called = "called: first\ncalled: second\ncalled: last\n";
+        let ran = loader(&folder, &["start.ptx", "1"], "");
+        assert_eq!(ran, (Some(2), called.to_owned()), "{level}");
+        let (code, said) = loader(&folder, &["--kernel", "plain", "start.ptx"], "");
+        assert_eq!((code, &*said), (Some(0), "ran: plain with 1 threads\n"));
+        let (code, said) = loader(&folder, &["--kernel", "_end", "start.ptx"], "");
+        assert_eq!(code, Some(125), "{said}");
+        assert!(said.contains("_end takes 4 bytes"), "{said}");
+    }
+}
+
+#[test]
+fn an_end_takes_a_status_or_nothing() {
+    let folder = folder("end");
+    let status = IMAGE.replace("_end()", "_end(.param .u32 status)");
+    std::fs::write(folder.join("status.ptx"), &status).unwrap();
+    std::fs::write(folder.join("status.cubin"), pretended::cubin(&status)).unwrap();
+    std::fs::write(folder.join("image.cubin"), pretended::cubin(IMAGE)).unwrap();
+    let unsaid = IMAGE.replace("_end()", "_end(.param .texref odd)");
+    std::fs::write(folder.join("unsaid.ptx"), unsaid).unwrap();
+    for (image, trouble) in [
+        ("status.ptx", ""),
+        ("status.cubin", ""),
+        ("image.cubin", ""),
+        ("image.cubin", "status"),
+        ("image.ptx", "status"),
+        ("unsaid.ptx", ""),
+        ("unsaid.ptx", "status"),
+    ] {
+        let ran = loader(&folder, &[image], trouble);
+        assert_eq!(ran, (Some(1), String::new()), "{image} {trouble}");
+    }
+}
+
+#[test]
+fn a_kernel_runs_by_its_name() {
+    let folder = folder("plain");
+    std::fs::write(folder.join("image.cubin"), pretended::cubin(IMAGE)).unwrap();
+    for image in ["image.ptx", "image.cubin"] {
+        let run = |kernel| loader(&folder, &["--kernel", kernel, "--threads", "6", image], "");
+        assert_eq!(
+            run("one"),
+            (Some(0), "ran: one with 6 threads\n".to_owned())
+        );
+        for (kernel, words) in [
+            (
+                "none",
+                "no kernel none: its kernels are _begin, _end, _start, one",
+            ),
+            ("_start", "kernel _start takes 32 bytes of parameters"),
+        ] {
+            let (code, said) = run(kernel);
+            assert_eq!(code, Some(125), "{said}");
+            assert!(said.contains(words), "{said}");
+        }
+    }
+}
+
+#[test]
+fn other_kernels_than_the_abi_says_are_refused() {
+    let folder = folder("other");
+    let four = ".param .u32 a, .param .u64 b, .param .u64 c, .param .u64 d";
+    for (file, parameters, words) in [
+        (
+            "seven.ptx",
+            format!("{four}, .param .u64 e, .param .u64 f, .param .u64 g"),
+            "mailbox",
+        ),
+        (
+            "six.ptx",
+            format!("{four}, .param .u64 e, .param .u64 f"),
+            "mailbox",
+        ),
+        (
+            "two.ptx",
+            ".param .u32 a, .param .u64 b".to_owned(),
+            "_start with 16 bytes",
+        ),
+    ] {
+        std::fs::write(folder.join(file), IMAGE.replace(four, &parameters)).unwrap();
+        let (code, said) = loader(&folder, &[file], "");
+        assert_eq!(code, Some(125), "{said}");
+        assert!(said.contains(words), "{said}");
+    }
 }
 
 #[test]

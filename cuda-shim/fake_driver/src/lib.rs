@@ -1,30 +1,118 @@
 //! A pretended `libcuda.so.1`.
 //!
 //! It has two H200s whose memory is the host's, and takes any text with `.target` in it as PTX
-//! with the kernels that the text names. Kernels do not run; what they would do is fixed:
+//! with the kernels and the pointer variables that the text declares. Kernels do not run; what they
+//! would do is fixed:
 //!
-//! - `_begin` and `_end` do nothing. `_end` is refused without a 4-byte parameter, as compilers
-//!   sometimes make it;
-//! - `_start` ORs `argc` into `ret`.
+//! - `_begin` goes through the array of constructors, `_end` backwards through that of destructors,
+//!   and for each `called: NAME` is written to stderr;
+//! - `_start` ORs `argc` into `ret`;
+//! - others write `ran: NAME` and how many threads.
 //!
 //! The environment variable `FAKE_CUDA` asks for trouble: `too-old` or `newer-code` from `cuInit`,
-//! `trap` (the kernel faults), `hang` (it never ends). What still exists when the context goes is
-//! reported on stderr, as `leaked: ...`.
+//! `trap` (the kernel faults), `hang` (it never ends), `status` (`_end` takes 4 bytes, whatever the
+//! image says). What still exists when the context goes is reported on stderr, as `leaked: ...`.
 #![allow(non_snake_case)] // named by NVIDIA
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+
+mod image;
+
+use image::{Image, cubin};
 
 static MEMORY: Mutex<BTreeMap<usize, Layout>> = Mutex::new(BTreeMap::new());
-static IMAGE: Mutex<String> = Mutex::new(String::new());
+static IMAGE: Mutex<Option<Loaded>> = Mutex::new(None);
+static LINKERS: AtomicI32 = AtomicI32::new(0);
 static STREAMS: AtomicI32 = AtomicI32::new(0);
 static EVENTS: AtomicI32 = AtomicI32::new(0);
 /// How often a recorded event is not done when it is asked.
 const ASKED: i32 = 3;
 static RUNNING: AtomicU32 = AtomicU32::new(0);
+
+/// A module.
+struct Loaded {
+    image: Image,
+    /// The variables; what points to a function holds its number, counted from 1.
+    variables: Box<[AtomicU64]>,
+}
+
+impl Loaded {
+    fn new(text: &str) -> Self {
+        let image = Image::new(text);
+        let mut number = 0;
+        let variables = image.variables.iter().map(|(_, function)| {
+            number += 1;
+            AtomicU64::new(if function.is_some() { number } else { 0 })
+        });
+        Self {
+            variables: variables.collect(),
+            image,
+        }
+    }
+
+    fn variable(&self, name: &str) -> Option<&AtomicU64> {
+        let mut names = self.image.variables.iter();
+        let index = names.position(|(other, _)| other == name)?;
+        self.variables.get(index)
+    }
+
+    /// The functions of an array that the image has pointers to, by their names.
+    fn array(&self, kind: &str) -> Vec<&str> {
+        let pointer = |end| {
+            let variable = self.variable(&format!("__{kind}_array_{end}"));
+            variable.map_or(0, |variable| variable.load(Ordering::SeqCst) as usize)
+        };
+        let addresses = (pointer("start")..pointer("end")).step_by(8);
+        let numbers = addresses.map(|address| {
+            // SAFETY: who loads the image makes an array there, of memory that is the host's.
+            unsafe { (address as *const u64).read() }
+        });
+        let variables = numbers.map(|number| &self.image.variables[number as usize - 1]);
+        variables
+            .filter_map(|(_, function)| function.as_deref())
+            .collect()
+    }
+}
+
+/// What is being linked.
+struct Linker {
+    text: String,
+    cubin: Vec<u8>,
+    /// The options' values: where the logs go.
+    values: *const *mut u8,
+}
+
+/// Whether the options are none, or the logs and their sizes.
+///
+/// # Safety
+/// There are `count` options.
+unsafe fn known_options(count: u32, options: *const i32) -> bool {
+    // SAFETY: as the caller says.
+    count == 0 || unsafe { std::slice::from_raw_parts(options, count as usize) } == [3, 4, 5, 6]
+}
+
+/// Whether the text is PTX; if not, the compiler's words are written.
+///
+/// # Safety
+/// The values are those of the options above; sizes are by value.
+unsafe fn compiles(image: &str, values: *const *mut u8) -> bool {
+    if image.contains(".target") {
+        return true;
+    }
+    let log = b"ptxas application ptx input, line 1; fatal   : Missing .target directive\n\
+                ptxas fatal   : Ptx assembly aborted due to errors\0";
+    // SAFETY: as the caller says.
+    unsafe {
+        if (*values.add(3) as usize) >= log.len() {
+            (*values.add(2)).copy_from_nonoverlapping(log.as_ptr(), log.len());
+        }
+    }
+    false
+}
 
 fn trouble(kind: &str) -> bool {
     std::env::var("FAKE_CUDA").is_ok_and(|asked| asked == kind)
@@ -106,8 +194,13 @@ driver! {
     fn cuDevicePrimaryCtxRelease_v2(_device: i32) {
         let (memory, streams) = (MEMORY.lock().unwrap().len(), STREAMS.load(Ordering::SeqCst));
         let events = EVENTS.load(Ordering::SeqCst);
-        if memory != 0 || streams != 0 || events != 0 || !IMAGE.lock().unwrap().is_empty() {
-            eprintln!("leaked: {memory} allocations, {streams} streams, {events} events, or an image");
+        let linkers = LINKERS.load(Ordering::SeqCst);
+        let numbers = memory as i32 | streams | events | linkers;
+        if numbers != 0 || IMAGE.lock().unwrap().is_some() {
+            eprintln!(
+                "leaked: {memory} allocations, {streams} streams, {events} events, {linkers} \
+                 linkers, or an image"
+            );
         }
         0
     }
@@ -178,45 +271,89 @@ driver! {
         module: *mut usize, image: *const c_char, count: u32, options: *const i32,
         values: *const *mut u8
     ) {
-        // None, or the logs and their sizes, sizes by value.
-        if count != 0 && std::slice::from_raw_parts(options, count as usize) != [3, 4, 5, 6] { return 1; }
-        let image = text(image);
-        if !image.contains(".target") {
-            let log = b"ptxas application ptx input, line 1; fatal   : Missing .target directive\n\
-                        ptxas fatal   : Ptx assembly aborted due to errors\0";
-            if (*values.add(3) as usize) < log.len() { return 1; }
-            (*values.add(2)).copy_from_nonoverlapping(log.as_ptr(), log.len());
-            return 218;
-        }
-        image.clone_into(&mut IMAGE.lock().unwrap());
+        if !known_options(count, options) { return 1; }
+        let elf = CStr::from_ptr(image).to_bytes().starts_with(b"\x7FELF");
+        let image = if elf { text(image.add(64)) } else { text(image) };
+        if !elf && !compiles(image, values) { return 218; }
+        *IMAGE.lock().unwrap() = Some(Loaded::new(image));
         give(module, 1)
     }
-    fn cuModuleUnload(_module: usize) { IMAGE.lock().unwrap().clear(); 0 }
-    fn cuModuleGetGlobal_v2(_address: *mut u64, _size: *mut usize, _module: usize, _name: *const c_char) {
-        500
+    fn cuModuleUnload(_module: usize) { *IMAGE.lock().unwrap() = None; 0 }
+    fn cuModuleGetGlobal_v2(address: *mut u64, size: *mut usize, _module: usize, name: *const c_char) {
+        let image = IMAGE.lock().unwrap();
+        let Some(variable) = image.as_ref().and_then(|image| image.variable(text(name))) else {
+            return 500;
+        };
+        give(size, 8);
+        give(address, variable.as_ptr() as u64)
     }
     fn cuModuleGetFunction(function: *mut usize, _module: usize, name: *const c_char) {
-        let name = text(name);
-        if !IMAGE.lock().unwrap().contains(&format!(".entry {name}")) { return 500; }
-        give(function, match name { "_begin" => 1, "_start" => 2, _ => 3 })
+        let image = IMAGE.lock().unwrap();
+        let mut kernels = image.iter().flat_map(|image| &image.image.kernels);
+        let index = kernels.position(|(other, _)| other == text(name));
+        index.map_or(500, |index| give(function, index + 1))
     }
     fn cuFuncGetAttribute(value: *mut i32, which: i32, _function: usize) {
         give(value, if which == 0 { 768 } else { which })
     }
     fn cuLaunchKernel(
-        function: usize, _gx: u32, _gy: u32, _gz: u32, _bx: u32, _by: u32, _bz: u32, _shared: u32,
+        function: usize, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, _shared: u32,
         _stream: usize, _parameters: *const c_void, extra: *const usize
     ) {
-        let expected = match function { 1 => 24, 2 => 32, _ => 4 };
-        if extra.is_null() { return 701; }
-        let [1, buffer, 2, size, 0] = *extra.cast::<[usize; 5]>() else { return 1 };
-        if *(size as *const usize) != expected { return 701; }
-        if function == 2 {
-            let [_, _, _, ret] = *(buffer as *const [usize; 4]);
-            let argc = *(buffer as *const u32);
-            RUNNING.store(1, Ordering::SeqCst);
-            std::thread::spawn(move || kernel(argc, ret));
+        let image = IMAGE.lock().unwrap();
+        let Some(image) = &*image else { return 1 };
+        let (name, mut expected) = image.image.kernels[function - 1].clone();
+        if name == "_end" && trouble("status") { expected = 4; }
+        let mut words = [0_usize; 8];
+        if extra.is_null() {
+            if expected != 0 { return 701; }
+        } else {
+            let [1, buffer, 2, size, 0] = *extra.cast::<[usize; 5]>() else { return 1 };
+            let size = *(size as *const usize);
+            if size != expected { return 701; }
+            words.as_mut_ptr().cast::<u8>().copy_from(buffer as *const u8, size);
         }
+        match &*name {
+            "_begin" => image.array("init").iter().for_each(|name| eprintln!("called: {name}")),
+            "_end" => image.array("fini").iter().rev().for_each(|name| eprintln!("called: {name}")),
+            "_start" => {
+                // Without an environment it comes one word earlier.
+                let ret = words[if expected == 48 { 2 } else { 3 }];
+                let argc = words[0] as u32;
+                RUNNING.store(1, Ordering::SeqCst);
+                std::thread::spawn(move || kernel(argc, ret));
+            }
+            _ => eprintln!("ran: {name} with {} threads", gx * gy * gz * bx * by * bz),
+        }
+        0
+    }
+
+    fn cuLinkCreate_v2(count: u32, options: *const i32, values: *const *mut u8, state: *mut *mut Linker) {
+        if !known_options(count, options) { return 1; }
+        LINKERS.fetch_add(1, Ordering::SeqCst);
+        let linker = Linker { text: String::new(), cubin: Vec::new(), values };
+        give(state, Box::into_raw(Box::new(linker)))
+    }
+    fn cuLinkAddData_v2(
+        state: *mut Linker, kind: i32, data: *const u8, size: usize, _name: *const c_char, _count: u32,
+        _options: *const i32, _values: *const *mut u8
+    ) {
+        // PTX, with its NUL.
+        let Some((0, text)) = std::slice::from_raw_parts(data, size).split_last() else { return 1 };
+        if kind != 1 { return 1; }
+        let text = String::from_utf8_lossy(text).into_owned();
+        if !compiles(&text, (*state).values) { return 218; }
+        (*state).text = text;
+        0
+    }
+    fn cuLinkComplete(state: *mut Linker, made: *mut *const u8, size: *mut usize) {
+        (*state).cubin = cubin(&(*state).text);
+        give(made, (*state).cubin.as_ptr());
+        give(size, (*state).cubin.len())
+    }
+    fn cuLinkDestroy(state: *mut Linker) {
+        drop(Box::from_raw(state));
+        LINKERS.fetch_sub(1, Ordering::SeqCst);
         0
     }
     fn cuGetErrorString(code: u32, text: *mut *const c_char) {

@@ -11,6 +11,7 @@ use gpurpc_top::live::{Live, Target};
 use loader_core::cli::{Stats, parse_as};
 use loader_core::exit;
 use loader_core::program::{bear_file_size_limit, fail, refuse, say};
+use rustix::process::Signal;
 use thiserror::Error;
 
 use crate::cli::{Action, Top, USAGE};
@@ -79,10 +80,15 @@ fn completions(shell: clap_complete::Shell) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// The signal of `abort`.
+const ABORT: i32 = Signal::ABORT.as_raw();
+
 /// The child's exit code; for one that a signal ended, what a shell makes of it.
 fn code(status: ExitStatus) -> u8 {
     match (status.code(), status.signal()) {
         (Some(code), _) => code as u8,
+        // So ends a loader whose program aborts; of an own reason it has spoken itself.
+        (None, Some(ABORT)) => exit::signal(ABORT),
         (None, Some(number)) => {
             say(NAME, &format!("the loader was ended by signal {number}"));
             exit::signal(number)
@@ -132,4 +138,17 @@ fn remove(top: &Top, live: Option<&Live>) {
 /// Each holder leaves what it guards whole, also one that panics.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_those_that_a_shell_makes() {
+        // As the system encodes them: a code in the second byte, a signal in the first, a core.
+        for (status, expected) in [(0, 0), (7 << 8, 7), (9, 137), (6, 134), (6 | 0x80, 134)] {
+            assert_eq!(code(ExitStatus::from_raw(status)), expected);
+        }
+    }
 }
