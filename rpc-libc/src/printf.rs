@@ -50,7 +50,7 @@ pub use arguments::{Argument, Form, block_size};
 pub use conversion::{Base, Conversion, Count, Flags, Piece, Style, What};
 pub use draft::{Draft, MAX_TEXT};
 pub use parse::{Pieces, pieces};
-pub use service::{NoStreams, Streams, install_with};
+pub use service::{NoStreams, Streams, Written, install_with};
 pub use text::Room;
 
 /// Why a format makes no text.

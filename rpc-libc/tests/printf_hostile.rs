@@ -7,13 +7,22 @@ mod device;
 #[path = "printf/value.rs"]
 mod value;
 
-use common::{Layout, SECOND, eventually, on_both_layouts};
+use common::{Layout, SECOND, eventually, on_both_layouts, on_llvm_layouts};
 use device::{Asking, Host};
 use rpc_port::procedure::Increment;
 use rpc_server::ExchangeState;
 use value::{STRINGS, Value};
 
 on_both_layouts!(
+    messages_that_are_no_strings,
+    blocks_of_other_sizes,
+    messages_that_are_too_long,
+    texts_that_are_too_long,
+    many_strings_in_little_room,
+    lengths_that_mean_nothing,
+    devices_that_stop,
+);
+on_llvm_layouts!(
     messages_that_are_no_strings,
     blocks_of_other_sizes,
     messages_that_are_too_long,

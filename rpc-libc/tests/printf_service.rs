@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::{io, slice};
 
-use common::{Broken, Layout, eventually, on_both_layouts};
+use common::{Broken, Layout, eventually, on_both_layouts, on_llvm_layouts};
 use device::{Asking, Host, Told};
 use rpc_libc::printf::Form;
 use rpc_port::procedure::Increment;
@@ -21,6 +21,16 @@ use rpc_types::Opcode;
 use value::{STRINGS, Value};
 
 on_both_layouts!(
+    one_lane,
+    lanes_that_differ,
+    many_lanes,
+    streams,
+    results_that_a_c_library_counts_on,
+    long_texts,
+    output_that_fails,
+    output_that_waits,
+);
+on_llvm_layouts!(
     one_lane,
     lanes_that_differ,
     many_lanes,
@@ -94,7 +104,13 @@ fn lanes_that_differ<T: Layout>() {
 }
 
 fn many_lanes<T: Layout>() {
-    let host = Host::<T>::planned(|plan| plan.lanes = 32);
+    for lanes in [32, 64] {
+        as_many_as::<T>(lanes);
+    }
+}
+
+fn as_many_as<T: Layout>(lanes: u32) {
+    let host = Host::<T>::planned(|plan| plan.lanes = lanes);
     let texts = [
         "",
         "a",
@@ -102,7 +118,7 @@ fn many_lanes<T: Layout>() {
         "def",
         "a longer one, of several packets: 0123456789 0123456789",
     ];
-    let askings: Vec<_> = (0..32_usize)
+    let askings: Vec<_> = (0..lanes as usize)
         .map(|lane| {
             let count = lane % 4;
             let mut values = vec![Value::Int(lane as i32)];
@@ -146,7 +162,7 @@ fn streams<T: Layout>() {
         assert_eq!(results, [6, -1, -1, 2]);
     }
     assert_eq!(host.file(4), "first\n4\nfirst\n4\n");
-    assert_eq!(host.file(8), "");
+    assert_eq!(host.file(8), "secondsecond");
     for handle in [0, 1, 3, u64::MAX, 1 << 63] {
         for format in ["", "text"] {
             let answer = host.call(&Asking::to(handle, format, &[]));

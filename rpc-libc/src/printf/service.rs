@@ -1,6 +1,19 @@
-//! The exchange: a format, its arguments, its strings, the result.
+//! The exchange, which is that of LLVM's libc.
+//!
+//! | from | what |
+//! |---|---|
+//! | device | the handle of the stream, in a packet; only where there is one |
+//! | device | the format and its 0, as a message |
+//! | host | how many bytes of arguments it asks for |
+//! | device | the arguments, as a message |
+//! | host | 0, and the device's address of a string, or 0 |
+//! | device | unless all lanes got 0: the string and its 0, as a message, an empty one where it was 0; and again |
+//! | host | the result, and 0 |
+//!
+//! Lanes have formats of their own: one that has got all its strings, or has failed, goes on with
+//! the others and is asked for nothing.
 
-use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use rpc_server::{
@@ -12,15 +25,19 @@ use super::Error;
 use super::arguments::{Form, block_size};
 use super::draft::Draft;
 
-/// Where the text goes that a device prints to a stream which it has opened.
+/// Of each lane, lowest first, how many bytes were written.
+pub type Written<'c> = Pin<Box<dyn Future<Output = Vec<(u32, u64)>> + Send + 'c>>;
+
+/// Where the text goes that a device prints to streams which it has opened.
 pub trait Streams: Send + Sync {
-    /// Writes all of `text`, which may be empty, to the stream that the device knows by `handle`.
-    /// It is called on a thread that may wait, and is the only call for its lane's text. A handle
-    /// is what the device sends: any number.
-    ///
-    /// # Errors
-    /// When there is no such stream, it is not open for writing, or not all could be written.
-    fn write(&self, handle: u64, text: &[u8]) -> io::Result<()>;
+    /// Writes texts, with the lane of each, lowest first, and the handle of its stream: what the
+    /// device has sent, any number. A text may be empty. What is written only in part, or not at
+    /// all since there is no such stream, is a failure of its lane.
+    fn write<'c>(
+        &'c self,
+        port: &'c mut Conversation,
+        texts: Vec<(u32, u64, Vec<u8>)>,
+    ) -> Written<'c>;
 }
 
 /// No streams: every handle is a wrong one.
@@ -28,9 +45,8 @@ pub trait Streams: Send + Sync {
 pub struct NoStreams;
 
 impl Streams for NoStreams {
-    fn write(&self, handle: u64, _: &[u8]) -> io::Result<()> {
-        let why = format!("{handle:#x} is no stream: none can be opened");
-        Err(io::Error::new(io::ErrorKind::NotFound, why))
+    fn write<'c>(&'c self, _: &'c mut Conversation, _: Vec<(u32, u64, Vec<u8>)>) -> Written<'c> {
+        Box::pin(async { Vec::new() })
     }
 }
 
@@ -127,10 +143,7 @@ async fn printf(mut port: Conversation, form: Form, to: To) -> Result<Flow, Fail
 
     let results = match to {
         To::Output(output, stream) => print(&mut port, slow, (output, stream), texts).await,
-        To::Streams(streams) => {
-            port.blocking(move || store(&*streams, handles.as_ref(), texts))
-                .await
-        }
+        To::Streams(streams) => store(&mut port, &*streams, handles.as_ref(), texts).await,
     };
     port.send(|lane| [of(&results, lane).copied().unwrap_or(FAILED), 0])
         .await?;
@@ -292,16 +305,31 @@ fn join(texts: Lanes<Text>) -> (Vec<u8>, Lanes<i64>, Vec<Reservation>) {
 }
 
 /// Writes each text to its stream; gives the lanes' results.
-fn store(streams: &dyn Streams, handles: Option<&PerLane<u64>>, texts: Lanes<Text>) -> Lanes<i64> {
-    let store = |(lane, text): (u32, Result<Text, Error>)| {
-        let result = text.map(|(text, _room)| {
-            let handle = handles.and_then(|handles| handles.get(lane));
-            match streams.write(handle.copied().unwrap_or(0), &text) {
-                Ok(()) => text.len() as i64,
-                Err(_) => FAILED,
-            }
+async fn store(
+    port: &mut Conversation,
+    streams: &dyn Streams,
+    handles: Option<&PerLane<u64>>,
+    texts: Lanes<Text>,
+) -> Lanes<i64> {
+    let (mut all, mut results, mut rooms) = (Vec::new(), Vec::new(), Vec::new());
+    for (lane, text) in texts {
+        let handle = handles.and_then(|handles| handles.get(lane));
+        let result = text.map(|(text, room)| {
+            rooms.push(room);
+            let length = text.len() as i64;
+            all.push((lane, handle.copied().unwrap_or(0), text));
+            length
         });
-        (lane, result)
-    };
-    texts.into_iter().map(store).collect()
+        results.push((lane, result));
+    }
+    let written = streams.write(port, all).await;
+    for (lane, result) in &mut results {
+        let written = written.iter().find(|(own, _)| own == lane);
+        if let Ok(length) = result
+            && written.is_none_or(|(_, written)| *written != *length as u64)
+        {
+            *length = FAILED;
+        }
+    }
+    results
 }
