@@ -27,16 +27,17 @@ impl Budget {
     }
 }
 
-/// Bytes taken from a budget until this is dropped.
+/// Bytes taken from what all messages in flight share, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Reservation {
+pub struct Reservation {
     budget: Arc<Budget>,
     bytes: u64,
 }
 
 impl Reservation {
-    /// Takes `bytes` more if the budget has them.
-    pub(crate) fn grow(&mut self, bytes: u64) -> bool {
+    /// Takes `bytes` more if there are as many left; whether there were.
+    #[must_use]
+    pub fn grow(&mut self, bytes: u64) -> bool {
         // Relaxed: a count, nothing is published by it.
         let taken = self.budget.used.fetch_update(Relaxed, Relaxed, |used| {
             used.checked_add(bytes)

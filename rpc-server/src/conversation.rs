@@ -18,6 +18,7 @@ use crate::shared::Context;
 
 mod bulk;
 mod stream;
+mod text;
 
 /// One call in several steps: what a conversation's handler does with its port.
 ///

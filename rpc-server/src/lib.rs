@@ -43,6 +43,7 @@ mod shared;
 #[doc(hidden)]
 pub mod single;
 
+pub use budget::Reservation;
 pub use conversation::Conversation;
 pub use counters::{Counters, OpcodeCounters};
 pub use handler::{Call, End, EndCause, Failure, Flow};

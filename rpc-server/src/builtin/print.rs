@@ -1,9 +1,9 @@
 //! Text from the device, each call's together.
 
 use std::collections::HashMap;
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, TryLockError};
-use std::{io, mem};
 
 use rpc_types::stream::PrintPart;
 use rpc_types::{Opcode, Status};
@@ -42,25 +42,6 @@ pub(super) fn install(table: &mut Table, output: Arc<dyn Output>) {
     table.at_drain(move || flush(&parts, &*output));
 }
 
-/// Writes `text` at once, on a thread that may wait if it may have to.
-async fn put(
-    conversation: &mut Conversation,
-    output: &Arc<dyn Output>,
-    stream: Stream,
-    text: Vec<u8>,
-) -> io::Result<()> {
-    if text.is_empty() {
-        Ok(())
-    } else if output.may_wait(stream, text.len()) {
-        let output = Arc::clone(output);
-        conversation
-            .blocking(move || write(&*output, stream, &text))
-            .await
-    } else {
-        write(&**output, stream, &text)
-    }
-}
-
 /// The messages of all lanes, one after the other.
 fn concatenated(messages: &Messages) -> Vec<u8> {
     let mut text = Vec::with_capacity(messages.iter().map(|(_, message)| message.len()).sum());
@@ -76,7 +57,9 @@ async fn whole(
     stream: Stream,
 ) -> Result<Flow, Failure> {
     let messages = conversation.recv_n().await?;
-    put(&mut conversation, &output, stream, concatenated(&messages)).await?;
+    conversation
+        .print(&output, stream, concatenated(&messages))
+        .await?;
     conversation
         .send(|lane| messages.of(lane).len() as u64)
         .await?;
@@ -106,7 +89,7 @@ async fn panicked(
         }
     }
     // The end is more important than its message.
-    let _ = put(&mut conversation, &output, Stream::Stderr, text).await;
+    let _ = conversation.print(&output, Stream::Stderr, text).await;
     Ok(Flow::End(End::PANIC))
 }
 
@@ -196,8 +179,8 @@ async fn joined(
         }
     }
     let [out, err] = now;
-    put(&mut conversation, &output, Stream::Stdout, out).await?;
-    put(&mut conversation, &output, Stream::Stderr, err).await?;
+    conversation.print(&output, Stream::Stdout, out).await?;
+    conversation.print(&output, Stream::Stderr, err).await?;
     conversation
         .send(|lane| (messages.of(lane).len() - head) as u64)
         .await?;

@@ -1,0 +1,42 @@
+//! What a handler that makes or prints text needs.
+
+use std::io;
+use std::sync::Arc;
+
+use super::Conversation;
+use crate::budget::Reservation;
+use crate::output::{Output, Stream, write};
+
+impl Conversation {
+    /// Writes `text` at once, on a thread that may wait if it may have to.
+    ///
+    /// # Errors
+    /// When not all of it could be written.
+    pub async fn print(
+        &mut self,
+        output: &Arc<dyn Output>,
+        stream: Stream,
+        text: Vec<u8>,
+    ) -> io::Result<()> {
+        if text.is_empty() {
+            Ok(())
+        } else if output.may_wait(stream, text.len()) {
+            let output = Arc::clone(output);
+            self.blocking(move || write(&*output, stream, &text)).await
+        } else {
+            write(&**output, stream, &text)
+        }
+    }
+
+    /// The longest message of a lane in bytes: see
+    /// [`Options::max_message`](crate::Options::max_message).
+    pub fn max_message(&self) -> u64 {
+        self.context.max_message
+    }
+
+    /// An empty reservation from what all messages in flight share: for what a handler makes of
+    /// them and keeps.
+    pub fn reserve(&self) -> Reservation {
+        self.context.budget.reserve()
+    }
+}
