@@ -206,7 +206,7 @@ fn results_that_a_c_library_counts_on<T: Layout>() {
 /// More than a poller does at once.
 fn long_texts<T: Layout>() {
     let host = Host::<T>::new();
-    let long = "0123456789abcdef".repeat(0x2000);
+    let long = "0123456789abcdef".repeat(0x900);
     let mut expected = String::new();
     let mut call = |askings: &[Asking], texts: &[String]| {
         let results: Vec<_> = host.calls(askings).iter().map(|told| told.result).collect();
