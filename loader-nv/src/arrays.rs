@@ -26,12 +26,11 @@ const ARRAYS: [[&str; 3]; 2] = [
 /// Bytes of a pointer.
 const POINTER: usize = 8;
 
-/// Whether the text names a constructor or destructor.
-pub(crate) fn has_any(text: &[u8]) -> bool {
-    ARRAYS.iter().any(|[prefix, ..]| {
-        text.windows(prefix.len())
-            .any(|part| part == prefix.as_bytes())
-    })
+/// Whether the text names a constructor or destructor, and the array for it.
+pub(crate) fn has_any(text: &str) -> bool {
+    ARRAYS
+        .iter()
+        .any(|[prefix, start, _]| text.contains(prefix) && text.contains(start))
 }
 
 /// Those of `variables` that begin so, by ascending priority; of the same priority as they stand.
@@ -112,6 +111,11 @@ mod tests {
         let odd = ["__init_array_object_x".to_owned()];
         let said = in_order(&odd, "__init_array_object_").unwrap_err();
         assert!(said.to_string().contains("no priority"), "{said}");
-        assert!(has_any(b"= x;\n.u64 __fini_array_object_a_1 = a;") && !has_any(b"__init_array_"));
+        assert!(has_any(
+            ".u64 __fini_array_start; .u64 __fini_array_object_a_1 = a;"
+        ));
+        assert!(!has_any(
+            ".u64 __init_array_start; .u64 __fini_array_object_a_1 = a;"
+        ));
     }
 }

@@ -25,7 +25,8 @@ impl CudaDevice {
         if !text {
             return self.load_cubin(&data);
         }
-        if arrays::has_any(&data) {
+        let text = String::from_utf8_lossy(&data);
+        if arrays::has_any(&text) {
             let cubin = self.link(&data)?;
             let kind = image::recognise(&cubin).ok();
             if kind != Some(ImageKind::Cubin) {
@@ -36,9 +37,8 @@ impl CudaDevice {
             return self.load_cubin(&cubin);
         }
         self.load_module(&data)?;
-        let kernels = ptx::kernels(&String::from_utf8_lossy(&data));
         // Set here only, and behind this no second image is loaded.
-        let _ = self.signatures.set(kernels);
+        let _ = self.signatures.set(ptx::kernels(&text));
         Ok(())
     }
 
