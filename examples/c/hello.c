@@ -1,6 +1,8 @@
 /* Each thread prints a line, counts with the host, and gets a message back that it sent. */
 #include <gpurpc.h>
 
+#include "text.h"
+
 /* GPURPC_DEVICE is `__device__` for CUDA's compilers, nothing for others. */
 
 /* Increments that each thread asks for. */
@@ -27,28 +29,9 @@ GPURPC_DEVICE static int comes_back(void) {
     return 1;
 }
 
-/* A line that is put together by hand: not every host formats for the device. */
-typedef struct line {
-    uint64_t length;
-    char text[256];
-} line;
-
-GPURPC_DEVICE static void put(line *line, const char *text) {
-    while (*text && line->length < sizeof line->text - 1)
-        line->text[line->length++] = *text++;
-}
-
-GPURPC_DEVICE static void put_number(line *line, uint32_t number) {
-    char digits[11] = {0}, *at = digits + 10;
-    do
-        *--at = (char)('0' + number % 10);
-    while (number /= 10);
-    put(line, at);
-}
-
 /* As one whole: lines of other threads come before or after it. */
 GPURPC_DEVICE static int print(line *line) {
-    line->text[line->length++] = '\n';
+    put_char(line, '\n');
     return gpurpc_write_stdout(line->text, line->length) == line->length;
 }
 
