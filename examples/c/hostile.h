@@ -43,8 +43,9 @@ TEST(hostile_messages) {
         CHECK(exchange(GPURPC_OPEN_FILE, junk, size, 1, 1) == 0);
         CHECK((int)exchange(GPURPC_REMOVE, junk, size, 1, 0) != 0);
         CHECK((int)exchange(GPURPC_RENAME, junk, size, 2, 0) != 0);
+        /* None at all asks whether there is a shell. */
         if (!c->allowed)
-            CHECK((int)exchange(GPURPC_SYSTEM, junk, size, 1, 0) != 0);
+            CHECK((int)exchange(GPURPC_SYSTEM, junk, size, 1, 0) != 0 || size == 0);
         (void)exchange(GPURPC_HOST_CALL, junk, size, 1, 1);
     }
     STILL_SERVED;
@@ -56,9 +57,11 @@ ONCE void stops(uint32_t opcode, uint64_t size, int handle) {
     gpurpc_port port = gpurpc_open(GPURPC_OPCODE(opcode));
     if (handle)
         (void)gpurpc_send(&port, words + 2, 1);
-    for (int i = 0; i < 3; ++i) {
-        if (gpurpc_send(&port, words, 8))
-            break;
+    for (int i = 0; i < 3 && !gpurpc__own(&port); ++i) {
+        /* Where a message's packets lie, which is not where those of gpurpc_send do. */
+        for (uint32_t k = 0; k < 4; ++k)
+            gpurpc__write16(port.packets + gpurpc__unit(port.first, k), words[2 * k], words[2 * k + 1]);
+        gpurpc__hand_over(&port, 1);
         words[0] = words[1];
     }
     ABANDON(&port);
@@ -78,9 +81,15 @@ TEST(hostile_sizes) {
         stops(GPURPC_PRINTF_TO_STREAM_PACKED, size, 1);
         stops(GPURPC_RENAME, size, 0);
         stops(GPURPC_SYSTEM, size, 0);
-        stops(GPURPC_TEST_STREAM, size, 0);
         CHECK(gpurpc_increment(size) == size + 1);
     }
+    STILL_SERVED;
+}
+
+/* This one has no word for a failure: over LLVM's layout the run ends. */
+TEST(hostile_stream) {
+    JUNK;
+    stops(GPURPC_TEST_STREAM, 1ull << (32 + c->index % 30), 0);
     STILL_SERVED;
 }
 
@@ -216,7 +225,7 @@ TEST(hostile_reads) {
 
 /* As gpurpc_send, but the header says `mask`. */
 GPURPC_INLINE void send_as(gpurpc_port *port, uint64_t mask, uint64_t word) {
-    gpurpc__write16(gpurpc__unit(port->index, gpurpc__lane(), 0), word, 0);
+    gpurpc__write16(port->packets + gpurpc__unit(gpurpc__lane(), 0), word, 0);
     gpurpc__sync(port->mask);
     port->number = GPURPC__NEXT(port->number);
     if (gpurpc__leads(port->mask))

@@ -103,7 +103,7 @@ GPURPC_ONCE uint64_t gpurpc__lock(void) {
 }
 
 /* The leader, when all lanes are done with the port. */
-GPURPC_INLINE void gpurpc__unlock(uint32_t port, uint32_t number, int owned, uint32_t leader) {
+GPURPC_ONCE void gpurpc__unlock(uint32_t port, uint32_t number, int owned, uint32_t leader) {
     uint64_t state = number;
     if (!owned)
         state |= GPURPC__IN_FLIGHT | (uint64_t)leader << GPURPC__LEADER;
@@ -112,14 +112,17 @@ GPURPC_INLINE void gpurpc__unlock(uint32_t port, uint32_t number, int owned, uin
     gpurpc__store64_release(gpurpc__state(port), state);
 }
 
-/* Unit `unit`, of 16 bytes, of packet `index` of a port: of all packets first the first 16 bytes. */
-GPURPC_INLINE void *gpurpc__unit(uint32_t port, uint32_t index, uint32_t unit) {
-    uint64_t packet = gpurpc__packets() + (uint64_t)port * GPURPC__LANES * 64;
-    return GPURPC__CLIENT.shared + packet + 16 * (unit * GPURPC__LANES + index);
+/* A port's packets, and where unit `unit`, of 16 bytes, of packet `index` is among them: of all packets
+ * first the first 16 bytes. */
+GPURPC_INLINE char *gpurpc__packets_of(uint32_t port) {
+    return GPURPC__CLIENT.shared + gpurpc__packets() + (uint64_t)port * GPURPC__LANES * 64;
+}
+GPURPC_INLINE uint32_t gpurpc__unit(uint32_t index, uint32_t unit) {
+    return 16 * (unit * GPURPC__LANES + index);
 }
 
 /* The leader, after all lanes have written and met: hands the port over. */
-GPURPC_INLINE void gpurpc__publish(uint32_t port, uint32_t number, uint32_t opcode, uint64_t mask,
+GPURPC_ONCE void gpurpc__publish(uint32_t port, uint32_t number, uint32_t opcode, uint64_t mask,
                                    int opening, int in_packets) {
     char *request = gpurpc__request(port);
     /* 16-bit form of the opcode, flags, bytes. */
@@ -144,7 +147,7 @@ GPURPC_INLINE void gpurpc__publish(uint32_t port, uint32_t number, uint32_t opco
 }
 
 /* The leader: waits until the port is owned again; the status that the host gives. */
-GPURPC_INLINE uint64_t gpurpc__await(uint32_t port, uint32_t number, uint32_t leader) {
+GPURPC_ONCE uint64_t gpurpc__await(uint32_t port, uint32_t number, uint32_t leader) {
     uint64_t word;
     uint32_t polls = 0;
     while ((uint32_t)(word = gpurpc__reply(port, leader)) != number)

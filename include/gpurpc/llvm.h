@@ -82,19 +82,20 @@ GPURPC_ONCE uint64_t gpurpc__lock(void) {
 
 /* The leader, when all lanes are done with the port. One that the server owns stays unavailable by its
  * boxes. */
-GPURPC_INLINE void gpurpc__unlock(uint32_t port, uint32_t number, int owned, uint32_t leader) {
+GPURPC_ONCE void gpurpc__unlock(uint32_t port, uint32_t number, int owned, uint32_t leader) {
     (void)number, (void)owned, (void)leader;
     /* Release: pairs with the acquire in `gpurpc__lock` of the next holder. */
     (void)gpurpc__and32_release(&GPURPC__CLIENT.locks[port / 32 % GPURPC__LOCKS], ~(1u << port % 32));
 }
 
-/* Unit `unit`, of 16 bytes, of packet `index` of a port. */
-GPURPC_INLINE void *gpurpc__unit(uint32_t port, uint32_t index, uint32_t unit) {
-    return GPURPC__CLIENT.packet + ((uint64_t)port * GPURPC__LANES + index) * 64 + 16 * unit;
+/* A port's packets, and where unit `unit`, of 16 bytes, of packet `index` is among them. */
+GPURPC_INLINE char *gpurpc__packets_of(uint32_t port) {
+    return GPURPC__CLIENT.packet + (uint64_t)port * GPURPC__LANES * 64;
 }
+GPURPC_INLINE uint32_t gpurpc__unit(uint32_t index, uint32_t unit) { return index * 64 + 16 * unit; }
 
 /* The leader, after all lanes have written and met: hands the port over. */
-GPURPC_INLINE void gpurpc__publish(uint32_t port, uint32_t number, uint32_t opcode, uint64_t mask,
+GPURPC_ONCE void gpurpc__publish(uint32_t port, uint32_t number, uint32_t opcode, uint64_t mask,
                                    int opening, int in_packets) {
     (void)in_packets;
     if (opening) {
@@ -108,7 +109,7 @@ GPURPC_INLINE void gpurpc__publish(uint32_t port, uint32_t number, uint32_t opco
 }
 
 /* The leader: waits until the port is owned again. This wire has no status: 0. */
-GPURPC_INLINE uint64_t gpurpc__await(uint32_t port, uint32_t number, uint32_t leader) {
+GPURPC_ONCE uint64_t gpurpc__await(uint32_t port, uint32_t number, uint32_t leader) {
     uint32_t polls = 0;
     (void)leader;
     while (gpurpc__load32(GPURPC__CLIENT.inbox + 4 * (uint64_t)port) != number)

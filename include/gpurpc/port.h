@@ -17,6 +17,7 @@
 
 typedef struct gpurpc_port {
     uint64_t mask;   /* the lanes that take part: the same in all of them, as all but `first` is */
+    char *packets;
     uint32_t index;  /* which port */
     uint32_t number; /* of the last hand-over */
     uint32_t opcode;
@@ -56,6 +57,7 @@ GPURPC_INLINE gpurpc_port gpurpc_open(uint32_t opcode) {
     gpurpc__sync(port.mask);
     port.index = (uint32_t)(found >> 32);
     port.number = (uint32_t)found;
+    port.packets = gpurpc__packets_of(port.index);
     port.opcode = opcode;
     port.parts = 1;
     port.first = gpurpc__lane();
@@ -114,7 +116,7 @@ GPURPC_INLINE int gpurpc_send(gpurpc_port *port, const uint64_t *words, uint32_t
     if (gpurpc__own(port))
         return port->status;
     for (uint32_t i = 0; i < count; i += 2)
-        gpurpc__write16(gpurpc__unit(port->index, gpurpc__lane(), i / 2), words[i],
+        gpurpc__write16(port->packets + gpurpc__unit(gpurpc__lane(), i / 2), words[i],
                         i + 1 < count ? words[i + 1] : 0);
     gpurpc__hand_over(port, count != 0);
     return 0;
@@ -126,7 +128,7 @@ GPURPC_INLINE int gpurpc_recv(gpurpc_port *port, uint64_t *words, uint32_t count
         return port->status;
     for (uint32_t i = 0; i < count; i += 2) {
         uint64_t low, high;
-        gpurpc__read16(gpurpc__unit(port->index, gpurpc__lane(), i / 2), &low, &high);
+        gpurpc__read16(port->packets + gpurpc__unit(gpurpc__lane(), i / 2), &low, &high);
         words[i] = low;
         if (i + 1 < count)
             words[i + 1] = high;
@@ -142,27 +144,38 @@ GPURPC_INLINE int gpurpc_recv(gpurpc_port *port, uint64_t *words, uint32_t count
  * In `Line` a long message may travel as its address: the length has this bit, and no bytes follow. */
 #define GPURPC__REFERENCE (1ull << 63)
 
-/* Bytes `at` to `at + 7` of a message, zeros past its end. */
-GPURPC_INLINE uint64_t gpurpc__peek(const void *data, uint64_t at, uint64_t length) {
+/* Bytes `at` to `at + 15` of a message into a packet; what is past its end means nothing. */
+GPURPC_ONCE void gpurpc__put_bytes(void *place, const unsigned char *bytes, uint64_t count) {
+    uint64_t words[2] = {0, 0};
+    for (uint32_t i = 0; i < 16 && i < count; ++i)
+        words[i / 8] |= (uint64_t)bytes[i] << 8 * (i % 8);
+    gpurpc__write16(place, words[0], words[1]);
+}
+GPURPC_INLINE void gpurpc__put_unit(void *place, const void *data, uint64_t at, uint64_t length) {
     const unsigned char *bytes = (const unsigned char *)data + at;
-    uint64_t count = at < length ? length - at : 0, word = 0;
-    if (count >= 8 && (uintptr_t)bytes % 8 == 0)
-        return *(const gpurpc__u64 *)bytes;
-    for (uint32_t i = 0; i < 8 && i < count; ++i)
-        word |= (uint64_t)bytes[i] << 8 * i;
-    return word;
+    if (length - at >= 16 && (uintptr_t)bytes % 8 == 0)
+        gpurpc__write16(place, ((const gpurpc__u64 *)bytes)[0], ((const gpurpc__u64 *)bytes)[1]);
+    else
+        gpurpc__put_bytes(place, bytes, length - at);
 }
 
 /* The reverse, for a buffer of `room` bytes. */
-GPURPC_INLINE void gpurpc__poke(void *data, uint64_t at, uint64_t room, uint64_t word) {
+GPURPC_ONCE void gpurpc__take_bytes(unsigned char *bytes, uint64_t low, uint64_t high, uint64_t count) {
+    for (uint32_t i = 0; i < 16 && i < count; ++i)
+        bytes[i] = (unsigned char)((i < 8 ? low : high) >> 8 * (i % 8));
+}
+GPURPC_INLINE void gpurpc__take_unit(const void *place, void *data, uint64_t at, uint64_t room) {
     unsigned char *bytes = (unsigned char *)data + at;
-    uint64_t count = at < room ? room - at : 0;
-    if (count >= 8 && (uintptr_t)bytes % 8 == 0) {
-        *(gpurpc__u64 *)bytes = word;
-        return;
+    uint64_t low, high;
+    if (at >= room)
+        return; /* acknowledged, not kept */
+    gpurpc__read16(place, &low, &high);
+    if (room - at >= 16 && (uintptr_t)bytes % 8 == 0) {
+        ((gpurpc__u64 *)bytes)[0] = low;
+        ((gpurpc__u64 *)bytes)[1] = high;
+    } else {
+        gpurpc__take_bytes(bytes, low, high, room - at);
     }
-    for (uint32_t i = 0; i < 8 && i < count; ++i)
-        bytes[i] = (unsigned char)(word >> 8 * i);
 }
 
 /* Sends a message. */
@@ -183,15 +196,16 @@ GPURPC_INLINE int gpurpc_send_n(gpurpc_port *port, const void *data, uint64_t le
         for (uint32_t part = 0; part < port->parts && (first || at < length); ++part) {
             uint32_t unit = 0, index = port->first + part;
             if (first) {
-                uint64_t word = address ? address : gpurpc__peek(data, 0, length);
-                gpurpc__write16(gpurpc__unit(port->index, index, 0), told, word);
+                uint64_t head = address;
+                for (uint32_t i = 0; !address && i < 8 && i < length; ++i)
+                    head |= (uint64_t)((const unsigned char *)data)[i] << 8 * i;
+                gpurpc__write16(port->packets + gpurpc__unit(index, 0), told, head);
                 unit = 1;
                 at = address ? length : 8;
                 first = 0;
             }
             for (; unit < 4 && at < length; ++unit, at += 16)
-                gpurpc__write16(gpurpc__unit(port->index, index, unit), gpurpc__peek(data, at, length),
-                                gpurpc__peek(data, at + 8, length));
+                gpurpc__put_unit(port->packets + gpurpc__unit(index, unit), data, at, length);
         }
         gpurpc__hand_over(port, 1);
     } while (gpurpc__any(port->mask, at < length));
@@ -212,23 +226,18 @@ GPURPC_INLINE int gpurpc__recv_packets(gpurpc_port *port, void *data, uint64_t r
             return port->status;
         for (uint32_t part = 0; part < port->parts && (first || at < length); ++part) {
             uint32_t unit = 0, index = port->first + part;
-            uint64_t low, high;
             if (first) {
-                gpurpc__read16(gpurpc__unit(port->index, index, 0), told, &high);
+                uint64_t head;
+                gpurpc__read16(port->packets + gpurpc__unit(index, 0), told, &head);
                 length = GPURPC__SPREADS && *told & GPURPC__REFERENCE ? 0 : *told;
                 room = room < length ? room : length;
-                gpurpc__poke(data, 0, room, high);
+                gpurpc__take_bytes((unsigned char *)data, head, 0, room < 8 ? room : 8);
                 unit = 1;
                 at = 8;
                 first = 0;
             }
-            for (; unit < 4 && at < length; ++unit, at += 16) {
-                if (at >= room)
-                    continue; /* acknowledged, not kept */
-                gpurpc__read16(gpurpc__unit(port->index, index, unit), &low, &high);
-                gpurpc__poke(data, at, room, low);
-                gpurpc__poke(data, at + 8, room, high);
-            }
+            for (; unit < 4 && at < length; ++unit, at += 16)
+                gpurpc__take_unit(port->packets + gpurpc__unit(index, unit), data, at, room);
         }
     } while (gpurpc__any(port->mask, at < length));
     return 0;
