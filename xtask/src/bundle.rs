@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::{self, find_in_path, timed};
 use crate::target::{Layout, Target, image_path};
-use crate::workspace::Workspace;
-use crate::{ImagesArgs, images};
+use crate::workspace::{Program, Workspace};
+use crate::{ImagesArgs, c, images};
 
 /// The programs that go into `dist/bin/`: binaries of packages of the same name.
 const PROGRAMS: [&str; 5] = [
@@ -43,14 +43,19 @@ pub(crate) fn bundle(workspace: &Workspace) -> Result<()> {
         strip(&dist.join("bin").join(name))?;
     }
     for target in Target::ALL {
-        for layout in Layout::ALL {
-            for program in workspace.programs.iter().filter(|p| p.has(layout)) {
-                let image = image_path(target, layout, &program.name);
-                copy(
-                    &workspace.images().join(&image),
-                    &dist.join("images").join(&image),
-                )?;
-            }
+        let rust = Layout::ALL.into_iter().flat_map(|layout| {
+            let path = move |program: &Program| image_path(target, layout, &program.name);
+            let programs = workspace.programs.iter();
+            programs
+                .filter(move |program| program.has(layout))
+                .map(path)
+        });
+        let c = c::images(target, &[], false).into_iter();
+        for image in rust.chain(c.map(|image| image.path)) {
+            copy(
+                &workspace.images().join(&image),
+                &dist.join("images").join(&image),
+            )?;
         }
     }
     let script = dist.join("run.sh");

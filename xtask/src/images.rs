@@ -10,6 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::ImagesArgs;
+use crate::c;
 use crate::process;
 use crate::ptx;
 use crate::target::{Layout, Target, image_path};
@@ -21,7 +22,13 @@ const PTXAS_ARCH: &str = "sm_90";
 
 /// Builds what `args` asks for; gives the paths of the images.
 pub(crate) fn build(workspace: &Workspace, args: &ImagesArgs) -> Result<Vec<PathBuf>> {
-    let programs = workspace.select(&args.names)?;
+    let (c_names, names): (Vec<_>, Vec<_>) =
+        (args.names.iter().cloned()).partition(|name| c::is_program(name));
+    let programs = if names.is_empty() && !c_names.is_empty() {
+        Vec::new()
+    } else {
+        workspace.select(&names)?
+    };
     let targets = if args.target.is_empty() {
         &Target::ALL[..]
     } else {
@@ -42,7 +49,7 @@ pub(crate) fn build(workspace: &Workspace, args: &ImagesArgs) -> Result<Vec<Path
 
     let mut images = Vec::new();
     for &target in targets {
-        for &layout in layouts {
+        for &layout in layouts.iter().filter(|_| !programs.is_empty()) {
             let step = format!("images for {} ({})", target.folder(), layout.name());
             // Not every program comes in every layout; but one that is asked for should.
             let mut programs = programs.clone();
@@ -56,6 +63,15 @@ pub(crate) fn build(workspace: &Workspace, args: &ImagesArgs) -> Result<Vec<Path
                 build_set(workspace, toolchain.as_ref(), &programs, target, layout)
             })?;
             images.extend(built);
+        }
+        // LLVM's layouts are those of C programs alone: built where none is asked for.
+        if (names.is_empty() || !c_names.is_empty()) && layouts.contains(&Layout::Line) {
+            let wanted = c::images(target, &c_names, !args.layout.is_empty());
+            let llvm = toolchain.as_ref().and_then(Toolchain::llvm);
+            let step = format!("C images for {}", target.folder());
+            images.extend(process::timed(&step, || {
+                c::build(workspace, llvm, target, &wanted)
+            })?);
         }
     }
 

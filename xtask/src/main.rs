@@ -1,10 +1,11 @@
 //! `cargo xtask`: builds the GPU images and runs the workspace's checks.
 //!
-//! [`toolchain`] finds the compiler for the GPUs, [`images`] builds with it, [`ptx`] checks what came
+//! [`toolchain`] finds the compiler for the GPUs, [`images`] and [`c`] build with it, [`ptx`] checks what came
 //! out; [`suite`], [`bundle`], [`bench`], [`run`] and [`picture`] are what people start.
 
 mod bench;
 mod bundle;
+mod c;
 #[cfg(feature = "bindings")]
 mod hsa;
 mod images;
@@ -38,7 +39,7 @@ struct Cli {
 enum Command {
     /// Find the GPU toolchain, or install it when root on Debian.
     Setup,
-    /// Build the programs under examples/ into target/images/.
+    /// Build the programs under examples/ into target/images/, those in C as c-NAME.
     Images(ImagesArgs),
     /// Check PTX files for atomics and fences without the ordering or scope they need.
     CheckPtx {

@@ -79,6 +79,12 @@ fn missing(reasons: &[String]) -> anyhow::Error {
 }
 
 impl Toolchain {
+    /// The folder of the LLVM tools of the compiler's own version, clang among them; `None` if rustc finds
+    /// its own.
+    pub(crate) fn llvm(&self) -> Option<&Path> {
+        self.llvm.as_deref()
+    }
+
     /// Its cargo, set up to build for the GPU `target`.
     pub(crate) fn cargo(&self, workspace: &Workspace, target: Target) -> Result<Command> {
         let mut command = Command::new(&self.cargo);
