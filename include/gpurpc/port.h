@@ -31,7 +31,7 @@ typedef struct gpurpc_port {
 /* The lanes that are here together and want the same: a port carries one opcode. */
 GPURPC_INLINE uint64_t gpurpc__gather(uint32_t opcode) {
     uint64_t mask = gpurpc__active();
-    if (__builtin_constant_p(opcode))
+    if (GPURPC__CONSTANT(opcode))
         return mask;
     for (;;) {
         int agrees = gpurpc__broadcast(mask, opcode) == opcode;

@@ -45,9 +45,12 @@ GPURPC_INLINE void gpurpc_put_pointer(gpurpc_arguments *block, const void *value
     gpurpc__put(block, (uint64_t)(uintptr_t)value, 8);
 }
 GPURPC_INLINE void gpurpc_put_double(gpurpc_arguments *block, double value) {
-    uint64_t word;
-    __builtin_memcpy(&word, &value, 8);
-    gpurpc__put(block, word, 8);
+    union {
+        double value;
+        uint64_t word;
+    } both;
+    both.value = value;
+    gpurpc__put(block, both.word, 8);
 }
 
 /* Prints with a block of `size` bytes, by one of the six opcodes; `file` is for those to a stream. What

@@ -203,8 +203,15 @@ GPURPC_INLINE void gpurpc__acquire_dependent(void) { gpurpc__acquire(); }
  * lane of a mask leads it. Every lane of the mask calls what takes one.
  */
 
+#if defined(GPURPC_CUDA) && !defined(__clang__)
+GPURPC_INLINE uint32_t gpurpc__lowest(uint64_t mask) { return (uint32_t)__ffsll((long long)mask) - 1; }
+GPURPC_INLINE uint32_t gpurpc__count(uint64_t mask) { return (uint32_t)__popcll(mask); }
+#define GPURPC__CONSTANT(value) 0
+#else
 GPURPC_INLINE uint32_t gpurpc__lowest(uint64_t mask) { return (uint32_t)__builtin_ctzll(mask); }
 GPURPC_INLINE uint32_t gpurpc__count(uint64_t mask) { return (uint32_t)__builtin_popcountll(mask); }
+#define GPURPC__CONSTANT(value) __builtin_constant_p(value)
+#endif
 
 /* Declares gpurpc_thread, gpurpc_block, gpurpc_threads and gpurpc_blocks, of dimension 0 to 2. */
 #define GPURPC__GRID(name, x, y, z)                                                                      \

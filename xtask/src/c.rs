@@ -231,6 +231,42 @@ mod tests {
         assert!(!is_program("hello") && !is_program("c-args"));
     }
 
+    /// Other languages and compilers than the images are made with.
+    #[test]
+    fn the_header_is_c_plus_plus_and_cuda_too() {
+        let Ok(clang) = clang(Some(Path::new("/usr/lib/llvm-22/bin"))) else {
+            eprintln!("left out: there is no clang {OLDEST} or newer");
+            return;
+        };
+        let cuda = [
+            "--cuda-device-only",
+            "--cuda-gpu-arch=sm_70",
+            "--cuda-feature=+ptx80",
+            "-nocudainc",
+            "-nocudalib",
+        ];
+        for options in [
+            &["-xc++"][..],
+            &["-xc++", "--target=nvptx64-nvidia-cuda", "-march=sm_70"],
+            &["-xc++", "--target=amdgcn-amd-amdhsa", "-mcpu=gfx90a"],
+            &["-xcuda", "-Wno-unknown-cuda-version"],
+        ] {
+            let cuda = cuda.iter().filter(|_| options.contains(&"-xcuda"));
+            for (_, define) in LAYOUTS {
+                let mut command = Command::new(&clang);
+                command
+                    .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+                    .args(["-std=c++17", "-ffreestanding", "-fsyntax-only", "-Iinclude"])
+                    .args(["-Wall", "-Wextra", "-Werror"])
+                    .args(options)
+                    .args(cuda.clone())
+                    .args(define.map(|define| format!("-D{define}")))
+                    .arg("examples/c/opcodes.c");
+                process::run(&mut command).expect("clang takes it");
+            }
+        }
+    }
+
     #[test]
     fn versions_are_read() {
         assert_eq!(major("22.1.8\n"), Some(22));

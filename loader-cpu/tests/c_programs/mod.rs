@@ -6,11 +6,40 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Tests of services that the loaders do not serve yet.
-const WAITING: &[&str] = &[];
+/// Tests of services that the loaders do not serve yet: files and what goes with them, slabs of 2 MiB.
+const WAITING: &[&str] = &[
+    "write_to_stream",
+    "write_to_stdout_newline",
+    "read_from_stream",
+    "read_fgets",
+    "open_file",
+    "close_file",
+    "malloc",
+    "host_call",
+    "feof",
+    "ferror",
+    "clearerr",
+    "fseek",
+    "ftell",
+    "fflush",
+    "ungetc",
+    "printf_to_stream",
+    "printf_to_stream_packed",
+    "remove",
+    "rename",
+    "system",
+    "test_interface",
+    "hostile_messages",
+    "hostile_sizes",
+    "hostile_modes",
+    "hostile_paths",
+    "hostile_handles",
+    "hostile_reads",
+];
 
 /// A loader and how it runs these images.
 pub struct Loader {
@@ -192,7 +221,8 @@ impl Loader {
             .output()
             .unwrap();
         Ran {
-            code: output.status.code(),
+            // As a shell has it: by a signal, 128 and its number.
+            code: (output.status.code()).or_else(|| Some(128 + output.status.signal()?)),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
@@ -228,8 +258,10 @@ impl Loader {
         for test in TESTS.iter().filter(|test| !WAITING.contains(&test.0)) {
             failures.extend(self.fails(layout, &image, &[], *test));
         }
-        let system = ("system", Code(0), File(|_| "ran\n".to_owned()));
-        failures.extend(self.fails(layout, &image, &["--allow", "system"], system));
+        if !WAITING.contains(&"system") {
+            let system = ("system", Code(0), File(|_| "ran\n".to_owned()));
+            failures.extend(self.fails(layout, &image, &["--allow", "system"], system));
+        }
         assert!(failures.is_empty(), "{layout}:\n{}", failures.join("\n"));
     }
 
