@@ -57,11 +57,13 @@ struct Thread {
 }
 
 impl Thread {
+    fn letter(&self, i: u32) -> char {
+        (b'a' + ((self.index * 7 + self.round * 5 + i * 3) % 26) as u8) as char
+    }
+
     fn content(&self) -> String {
-        let letter = |i| (b'a' + ((self.index * 7 + self.round * 5 + i * 3) % 26) as u8) as char;
-        (0..(self.index * 37 + self.round * 11) % 200)
-            .map(letter)
-            .collect()
+        let size = (self.index * 37 + self.round * 11) % 200;
+        (0..size).map(|i| self.letter(i)).collect()
     }
 
     fn message(&self) -> String {
@@ -89,8 +91,7 @@ impl Thread {
         let line = if n % 2 == 1 {
             format!("{test} strings: {} abc (null)\n", self.content())
         } else {
-            let letter = |i| (b'a' + ((n * 7 + self.round * 5 + i * 3) % 26) as u8) as char;
-            let (a, b, m) = (letter(0), letter(1), n + 1);
+            let (a, b, m) = (self.letter(0), self.letter(1), n + 1);
             format!("{test} numbers: {n} -{m} {n:05x} {a}{b} {n}.25 {m}000000000    7|8   |%\n")
         };
         line.repeat(2)
