@@ -7,6 +7,7 @@
 //! | [`Libc`] | the services, with what a host program adds to them |
 //! | `files` | streams by handle, and what C's `<stdio.h>` does with them |
 //! | `console` | standard output and standard error |
+//! | `memory` | `malloc` and `free` |
 //! | `path` | `remove` and `rename` |
 //! | `system` | `system`, and [`HostFunctions`] |
 //! | `test` | what LLVM's own tests ask of a server |
@@ -29,6 +30,7 @@ use rpc_server::{Output, Table};
 
 mod console;
 mod files;
+mod memory;
 mod path;
 pub mod printf;
 mod system;
@@ -96,6 +98,7 @@ impl Libc {
         let files = Arc::new(Files::new(Arc::clone(&console), self.stdin.or_else(own)));
         console::install(table, &console);
         files::install(table, &files);
+        memory::install(table);
         path::install(table);
         system::install(table, output, self.policy.system, self.functions);
         test::install(table);

@@ -5,6 +5,14 @@ use rpc_types::Opcode;
 
 pub(crate) fn install(table: &mut Table) {
     table.conversation(Opcode::TEST_INTERFACE, "test_interface", interface);
+    table.conversation(Opcode::TEST_STREAM, "test_stream", stream);
+}
+
+/// A message, then the same one back; an empty one if it was lost.
+async fn stream(mut conversation: Conversation) -> Result<Flow, Failure> {
+    let messages = conversation.recv_n_lossy(u64::MAX).await?;
+    conversation.send_n(|lane| messages.of(lane)).await?;
+    Ok(Flow::Continue)
 }
 
 /// A fixed order of sends (S) and receives (R), as the client sees them: S S R S R S S R R, then S or
