@@ -2,10 +2,9 @@
 
 use std::fs;
 
-use rpc_port::Warp;
 use rpc_types::Opcode;
 
-use crate::rig::{Calls, EOF, Layout, Plan, SECOND, on_all_layouts};
+use crate::rig::{Calls, EOF, Layout, Plan, SECOND, content, on_all_layouts};
 
 on_all_layouts!(
     text_goes_and_comes,
@@ -18,13 +17,7 @@ on_all_layouts!(
     appending,
     buffers_are_written_at_the_end,
     handles_of_closed_files,
-    lanes_with_files_of_their_own,
-    lanes_with_one_file,
 );
-
-fn content(length: usize) -> Vec<u8> {
-    (0..length).map(|i| (i * 7 + i / 251) as u8).collect()
-}
 
 fn text_goes_and_comes<T: Layout>() {
     let rig = Plan::new(2).start::<T>();
@@ -34,7 +27,7 @@ fn text_goes_and_comes<T: Layout>() {
     for length in [0, 1, 55, 56, 57, 64, 16_383, 16_384, 16_385, 300_001] {
         let bytes = content(length);
         let file = client.fopen(&path, "wb");
-        assert!(file != 0 && file % 4 == 0);
+        assert!(file != 0 && file.is_multiple_of(4));
         for part in [&bytes[..length / 3], &bytes[length / 3..]] {
             assert_eq!(client.fwrite(file, part), part.len() as u64);
         }
@@ -338,68 +331,4 @@ fn handles_of_closed_files<T: Layout>() {
     assert_eq!(client.fclose(new), 0);
     assert_eq!(fs::read_to_string(&path).unwrap(), "text");
     rig.is_whole();
-}
-
-/// Each lane its own path, mode, size, handle.
-fn lanes_with_files_of_their_own<T: Layout>() {
-    let rig = Plan::new(2).start::<T>();
-    let text = |lane: u32| content(5 + lane as usize * 9000);
-    rig.lanes(|warp, client| {
-        let lane = warp.lane();
-        let path = rig.path(&format!("{lane}"));
-        // One of them never gets a file.
-        let path = if lane == 2 {
-            "/nowhere/2".to_owned()
-        } else {
-            path
-        };
-        let file = client.fopen(&path, if lane % 2 == 0 { "w+" } else { "a+" });
-        assert_eq!(file == 0, lane == 2);
-        let written = client.fwrite(file, &text(lane));
-        assert_eq!(
-            written as usize,
-            if lane == 2 { 0 } else { text(lane).len() }
-        );
-        assert_eq!(
-            client.fseek(file, i64::from(lane), 0),
-            if lane == 2 { EOF } else { 0 }
-        );
-        let read = client.fread(file, 1 << (lane * 5 + 1));
-        let from = &text(lane)[lane as usize..];
-        let most = from.len().min(1 << (lane * 5 + 1));
-        assert!(read == if lane == 2 { &[] } else { &from[..most] });
-        if lane == 1 {
-            // Without the others.
-            warp.converge(0b10);
-            assert_eq!(client.fclose(file), 0);
-            assert_eq!(client.fclose(file), EOF);
-        } else {
-            warp.converge(0b1101);
-            assert_eq!(client.flags(file).1, lane == 2);
-        }
-    });
-    let drained = rig.service.drain(SECOND);
-    assert_eq!(drained.cancelled, 0);
-    for lane in [0, 1, 3] {
-        assert!(fs::read(rig.path(&lane.to_string())).unwrap() == text(lane));
-    }
-}
-
-/// All lanes write to one file and read from it: in the order of lanes.
-fn lanes_with_one_file<T: Layout>() {
-    let rig = Plan::new(2).start::<T>();
-    let path = rig.path("file");
-    let file = rig.client().fopen(&path, "w+");
-    let length = |lane: u32| [1, 17_000, 0, 5][lane as usize];
-    let text = |lane: u32| vec![b'a' + lane as u8; length(lane)];
-    rig.team(|lane, client| {
-        assert_eq!(client.fwrite(file, &text(lane)), text(lane).len() as u64);
-    });
-    assert_eq!(rig.client().fseek(file, 0, 0), 0);
-    rig.team(|lane, client| assert!(client.fread(file, length(lane) as u64) == text(lane)));
-    rig.team(|lane, client| {
-        let closed = client.fclose(file);
-        assert_eq!(closed, if lane == 0 { 0 } else { EOF });
-    });
-    assert!(fs::read(&path).unwrap() == (0..4).flat_map(text).collect::<Vec<_>>());
 }

@@ -201,7 +201,7 @@ fn messages_that_never_end<T: Layout>() {
         };
         exchanges.iter().filter(waits).count() == open
     });
-    let drained = rig.service.drain(Duration::from_secs(60));
+    let drained = rig.service.drain(Duration::from_mins(1));
     let expected = Drained {
         cancelled: open as u64,
         late: false,

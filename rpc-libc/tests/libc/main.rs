@@ -3,6 +3,7 @@
 
 mod files;
 mod hostile;
+mod lanes;
 mod others;
 mod progress;
 mod rig;

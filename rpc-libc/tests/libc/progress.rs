@@ -66,7 +66,7 @@ fn pipes_that_wait<T: Layout>() {
         rig.is_whole();
         let client = rig.client();
         let file = client.fopen(&rig.path("file"), "w");
-        assert_eq!(client.fwrite(file, &[1; 100_000]), 100_000);
+        assert_eq!(client.fwrite(file, &vec![1; 100_000]), 100_000);
         assert_eq!(client.fclose(file), 0);
         // The device itself is at the other end of some.
         for name in &names[..5] {

@@ -190,6 +190,11 @@ pub fn c(text: impl AsRef<[u8]>) -> Vec<u8> {
     [text.as_ref(), b"\0"].concat()
 }
 
+/// Bytes of which each stretch looks different.
+pub fn content(length: usize) -> Vec<u8> {
+    (0..length).map(|i| (i * 7 + i / 251) as u8).collect()
+}
+
 /// The steps of an exchange, as LLVM's client takes them.
 pub trait Steps {
     fn put(&mut self, words: [u64; 3]);

@@ -162,7 +162,7 @@ fn input_that_is_waited_for<T: Layout>() {
         reader.join().unwrap();
         eventually("the wait", || rig.service.open_exchanges().len() == 1);
         let start = std::time::Instant::now();
-        let drained = rig.service.drain(std::time::Duration::from_secs(60));
+        let drained = rig.service.drain(std::time::Duration::from_mins(1));
         assert_eq!((drained.cancelled, drained.late), (1, false));
         assert!(start.elapsed() < std::time::Duration::from_secs(30));
     });
