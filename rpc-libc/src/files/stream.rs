@@ -177,8 +177,15 @@ impl Stream {
                 }
                 continue;
             }
-            let (start, piece) = (bytes.len(), left.min(PIECE as u64) as usize);
-            if !room.grow(piece as u64) || bytes.try_reserve(piece).is_err() {
+            let (start, mut piece) = (bytes.len(), left.min(PIECE as u64) as usize);
+            // As much as there is room for.
+            while !room.grow(piece as u64) {
+                piece /= 2;
+                if piece == 0 {
+                    return bytes;
+                }
+            }
+            if bytes.try_reserve(piece).is_err() {
                 return bytes;
             }
             bytes.resize(start + piece, 0);

@@ -212,7 +212,7 @@ fn messages_that_never_end<T: Layout>() {
 /// What is read takes its share of what may be in flight.
 fn more_than_all_may_take<T: Layout>() {
     let mut plan = Plan::new(2);
-    plan.options.max_in_flight = 1 << 20;
+    plan.options.max_in_flight = 100_000;
     let rig = plan.start::<T>();
     let client = rig.client();
     let path = rig.path("file");
@@ -221,7 +221,7 @@ fn more_than_all_may_take<T: Layout>() {
     let file = client.fopen(&path, "r");
     for _ in 0..3 {
         let count = client.fread(file, 1 << 40).len();
-        assert!((1 << 19..=1 << 20).contains(&count), "{count}");
+        assert!((80_000..=100_000).contains(&count), "{count}");
     }
     assert_eq!(client.flags(file), (false, false));
     rig.is_whole();

@@ -12,7 +12,7 @@ on_all_layouts!(a_long_stream, pipes_that_wait, two_ports_on_one_file);
 
 /// A stream on one port, thousands of packets long, and the others make calls all the while.
 fn a_long_stream<T: Layout>() {
-    const LENGTH: usize = 1 << 20;
+    const LENGTH: usize = 150_000;
     let rig = Plan::new(8).start::<T>();
     let path = rig.path("file");
     let bytes: Vec<u8> = (0..LENGTH).map(|i| (i >> 6) as u8).collect();
@@ -38,7 +38,7 @@ fn a_long_stream<T: Layout>() {
         over.store(true, SeqCst);
         others.into_iter().map(|other| other.join().unwrap()).min()
     });
-    assert!(calls > Some(100), "{calls:?}");
+    assert!(calls > Some(20), "{calls:?}");
     assert!(fs::read(&path).unwrap() == bytes);
 }
 
