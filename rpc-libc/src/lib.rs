@@ -102,7 +102,7 @@ impl Libc {
         path::install(table);
         system::install(table, output, self.policy.system, self.functions);
         test::install(table);
-        printf::install(table, output);
+        printf::install(table, &console, &(files as _));
     }
 }
 

@@ -10,6 +10,7 @@ use super::operation::{Operation, Target, each};
 use super::small::answer;
 use super::stream::Stream;
 use crate::console::Console;
+use crate::printf::{Streams, Written};
 
 pub(super) fn install(table: &mut Table, files: &Arc<Files>) {
     let files = Arc::clone(files);
@@ -25,7 +26,6 @@ enum Text {
     /// What it has sent.
     Sent(Arc<Messages>, u32),
     /// What was made of that.
-    #[allow(dead_code, reason = "for formatted output")]
     Made(Vec<u8>),
 }
 
@@ -61,19 +61,18 @@ impl Operation for Write {
     }
 }
 
-#[allow(dead_code, reason = "for formatted output")]
-impl Files {
-    /// Writes a text of each lane to the file of its handle, lowest lane first: how many bytes of
-    /// it were written, 0 where the handle is none.
-    pub(crate) async fn write(
-        &self,
-        conversation: &mut Conversation,
+impl Streams for Files {
+    fn write<'c>(
+        &'c self,
+        port: &'c mut Conversation,
         texts: Vec<(u32, u64, Vec<u8>)>,
-    ) -> Vec<(u32, u64)> {
+    ) -> Written<'c> {
         let texts = texts.into_iter();
         let requests = texts.map(|(lane, file, text)| (lane, self.file(file), Text::Made(text)));
+        // Where there is no file, not even nothing is written.
+        let requests = requests.filter(|(_, file, _)| !matches!(file, Target::None));
         let requests = requests.collect();
-        each::<Write>(self, conversation, requests).await
+        Box::pin(each::<Write>(self, port, requests))
     }
 }
 
