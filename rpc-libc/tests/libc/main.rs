@@ -5,6 +5,7 @@ mod files;
 mod hostile;
 mod lanes;
 mod others;
+mod printf;
 mod progress;
 mod rig;
 mod standard;

@@ -200,6 +200,7 @@ pub trait Steps {
     fn put(&mut self, words: [u64; 3]);
     fn put_bytes(&mut self, bytes: &[u8; 64]);
     fn get(&mut self) -> u64;
+    fn get_two(&mut self) -> [u64; 2];
     fn put_n(&mut self, message: &[u8]);
     fn get_n(&mut self) -> Vec<u8>;
 }
@@ -218,6 +219,12 @@ impl<P: Process> Steps for DynamicPort<P> {
         let mut word = 0;
         self.recv(8, |_, packet| word = packet.get()).unwrap();
         word
+    }
+
+    fn get_two(&mut self) -> [u64; 2] {
+        let mut words = [0; 2];
+        self.recv(16, |_, packet| words = packet.get()).unwrap();
+        words
     }
 
     fn put_n(&mut self, message: &[u8]) {
