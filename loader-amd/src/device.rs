@@ -371,6 +371,11 @@ impl Device for AmdDevice {
         self.new_private(size)
     }
 
+    /// Of the pool: HSA itself does not tell what is free.
+    fn free_memory(&self) -> Result<u64, DeviceError> {
+        Ok(self.places.heap.size as u64)
+    }
+
     fn reserve_heap(&self, size: u64) -> Result<(), DeviceError> {
         self.new_heap(size)
     }

@@ -15,8 +15,6 @@ use rpc_types::layout::MAX_PORTS;
 use crate::device::{DeviceError, DeviceInfo, Grid};
 use crate::image::MAX_IMAGE;
 
-/// Bytes of device heap unless something else is asked for.
-pub const DEFAULT_HEAP: u64 = 64 << 20;
 /// The longest message that is taken unless something else is asked for.
 pub const DEFAULT_MAX_MESSAGE: u64 = 64 << 20;
 /// Bytes of all messages in flight together: no message can be longer.
@@ -131,9 +129,10 @@ pub struct Options {
     /// code [default: the driver's choice].
     #[arg(long, value_name = "N", value_parser = |text: &str| number(text, 0..=4), allow_negative_numbers = true)]
     pub jit_level: Option<u32>,
-    /// Memory that the device program can allocate, in bytes (k, m, g).
-    #[arg(long, value_name = "BYTES", default_value = "64m", value_parser = size, allow_negative_numbers = true)]
-    pub heap_size: u64,
+    /// Memory that the device program can allocate, in bytes (k, m, g) [default: 1g, or a quarter of
+    /// the device's free memory if that is less].
+    #[arg(long, value_name = "BYTES", value_parser = size, allow_negative_numbers = true)]
+    pub heap_size: Option<u64>,
     /// End the run after this time (fractions allowed), with code 124.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub timeout: Option<Duration>,
@@ -376,7 +375,7 @@ mod tests {
         assert_eq!((options.blocks, options.blocks_z), (4, 5));
         assert_eq!(options.ports, Some(65536));
         assert_eq!(options.stack_size, Some(64 << 10));
-        assert_eq!(options.heap_size, 0);
+        assert_eq!(options.heap_size, Some(0));
         assert_eq!(options.timeout, Some(Duration::from_millis(1500)));
         assert_eq!(options.poll, Poll::Spin);
         assert_eq!(options.max_message, 1 << 30);
@@ -394,7 +393,7 @@ mod tests {
         let options = cli("image").unwrap().options;
         assert_eq!(options.kernel, None);
         assert_eq!(options.max_message, DEFAULT_MAX_MESSAGE);
-        assert_eq!(options.heap_size, DEFAULT_HEAP);
+        assert_eq!(options.heap_size, None);
     }
 
     #[test]

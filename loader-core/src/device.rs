@@ -335,6 +335,15 @@ pub trait Device: DeviceMemory {
     /// When there is not enough.
     fn allocate_private(&self, size: usize) -> Result<u64, DeviceError>;
 
+    /// Bytes of memory that the device has to give: the free ones, where the API tells, or all. As many
+    /// as one likes where memory costs nothing before it is touched.
+    ///
+    /// # Errors
+    /// When the device refuses.
+    fn free_memory(&self) -> Result<u64, DeviceError> {
+        Ok(u64::MAX)
+    }
+
     /// Reserves the heap that [`DeviceMemory::allocate`] gives out.
     ///
     /// # Errors

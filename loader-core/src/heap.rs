@@ -11,6 +11,9 @@ const ALIGNMENT: u64 = 256;
 /// Blocks of at least this size start at a multiple of it: a large page of the devices.
 const LARGE: u64 = 2 << 20;
 
+/// Bytes of a heap unless something else is asked for.
+const USUAL: u64 = 1 << 30;
+
 /// First-fit allocator over one range of addresses.
 ///
 /// ```
@@ -45,6 +48,12 @@ impl Heap {
             heap.free.insert(start, end - start);
         }
         heap
+    }
+
+    /// How large a heap is where nobody has said so, of `free` bytes of memory: a quarter, and no more
+    /// than 1 GiB.
+    pub fn usual_size(free: u64) -> u64 {
+        (free / 4).min(USUAL)
     }
 
     /// What [`Device::reserve_heap`](crate::device::Device::reserve_heap) does on any device: a heap
@@ -198,6 +207,38 @@ mod tests {
             said.contains("none left") && said.contains("--heap-size"),
             "{said}"
         );
+    }
+
+    /// The allocator in LLVM's libc asks for slabs of 2 MiB, which have to be aligned to that, among
+    /// blocks of other sizes.
+    #[test]
+    fn slabs_are_aligned_among_other_blocks() {
+        let mut heap = Heap::new(BASE + 4096, 64 << 20);
+        let mut slabs = Vec::new();
+        for small in (1..).map(|n| n * 777) {
+            let Some(slab) = heap.allocate(LARGE) else {
+                break;
+            };
+            assert_eq!(slab % LARGE, 0);
+            slabs.push(slab);
+            heap.allocate(small);
+            if slabs.len() % 3 == 0 {
+                assert!(heap.free(slabs[slabs.len() / 2]));
+                assert_eq!(heap.allocate(LARGE), Some(slabs[slabs.len() / 2]));
+            }
+        }
+        // All that there is room for, less what the small blocks have broken.
+        assert!(slabs.len() >= 29, "{}", slabs.len());
+        slabs.sort_unstable();
+        assert!(slabs.windows(2).all(|pair| pair[0] + LARGE <= pair[1]));
+    }
+
+    #[test]
+    fn a_heap_leaves_most_of_a_small_device() {
+        assert_eq!(Heap::usual_size(u64::MAX), 1 << 30);
+        assert_eq!(Heap::usual_size(4 << 30), 1 << 30);
+        assert_eq!(Heap::usual_size(1 << 30), 256 << 20);
+        assert_eq!(Heap::usual_size(3), 0);
     }
 
     #[test]

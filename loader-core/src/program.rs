@@ -30,8 +30,8 @@ pub struct DeviceOptions {
     /// How hard a compiler that the driver brings optimises the image, from 0 to 4, if not its own
     /// choice.
     pub jit_level: Option<u32>,
-    /// Bytes of the heap that the run reserves once the image is loaded.
-    pub heap_size: u64,
+    /// Bytes of the heap that the run reserves, if not the usual number.
+    pub heap_size: Option<u64>,
 }
 
 impl From<&Options> for DeviceOptions {

@@ -15,6 +15,7 @@ use crate::block::{Block, host_environment};
 use crate::cli::Options;
 use crate::device::{Device, DeviceError, Grid, SharedBuffer, StartForm};
 use crate::end::{Cause, DRAIN, STOP};
+use crate::heap::Heap;
 use crate::image::ImageError;
 use crate::kernels::{Arguments, Kernels, Launches, pause};
 use crate::program::{complain, say};
@@ -144,8 +145,12 @@ fn load(
         let ahead = || {
             let began = Instant::now();
             let shared = serve::expected(device, grid, options.ports);
-            let heap = device
-                .reserve_heap(options.heap_size)
+            let size = match options.heap_size {
+                Some(size) => Ok(size),
+                None => device.free_memory().map(Heap::usual_size),
+            };
+            let heap = size
+                .and_then(|size| device.reserve_heap(size))
                 .and_then(|()| device.reserve_staging());
             (shared, heap, Stage::since("memory", began))
         };

@@ -309,6 +309,12 @@ impl Device for CudaDevice {
         self.new_private(size)
     }
 
+    fn free_memory(&self) -> Result<u64, DeviceError> {
+        self.enter()?;
+        let (free, _) = check_cust("cuMemGetInfo", cust::memory::mem_get_info())?;
+        Ok(free as u64)
+    }
+
     fn reserve_heap(&self, size: u64) -> Result<(), DeviceError> {
         self.new_heap(size)
     }

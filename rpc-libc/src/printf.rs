@@ -32,9 +32,6 @@
 //!
 //! An error is the result -1, and nothing of that lane is printed.
 
-use std::sync::Arc;
-
-use rpc_server::{Output, Table};
 use thiserror::Error;
 
 mod arguments;
@@ -50,6 +47,7 @@ pub use arguments::{Argument, Form, block_size};
 pub use conversion::{Base, Conversion, Count, Flags, Piece, Style, What};
 pub use draft::{Draft, MAX_TEXT};
 pub use parse::{Pieces, pieces};
+pub(crate) use service::install;
 pub use service::{NoStreams, Streams, Written, install_with};
 pub use text::Room;
 
@@ -96,9 +94,4 @@ pub fn format<S: AsRef<[u8]>>(
         draft.supply(string(address).as_ref())?;
     }
     draft.finish().map(|(text, ())| text)
-}
-
-/// Registers the services without streams of files.
-pub(crate) fn install(table: &mut Table, output: &Arc<dyn Output>) {
-    install_with(table, output, &(Arc::new(NoStreams) as _));
 }

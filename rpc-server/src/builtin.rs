@@ -45,8 +45,10 @@ async fn exit(mut conversation: Conversation) -> Result<Flow, Failure> {
     Ok(Flow::End(End::exit(codes.lowest().copied().unwrap_or(0))))
 }
 
-/// What the client sends after its acknowledgement means nothing: the first request is enough.
+/// What the client sends after its acknowledgement means nothing: the first request is enough. But it
+/// waits for the acknowledgement before it ends.
 async fn abort(mut conversation: Conversation) -> Result<Flow, Failure> {
     conversation.recv_with(0, |_, _| ()).await?;
+    conversation.send_with(0, |_, _| ()).await?;
     Ok(Flow::End(End::ABORT))
 }

@@ -1,7 +1,7 @@
 //! A port as an `async fn` sees it.
 
 use std::fmt;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
@@ -181,6 +181,32 @@ impl Conversation {
         f: impl FnOnce() -> R + Send + 'static,
     ) -> R {
         self.context.pool.run(f).await
+    }
+
+    /// As [`blocking`](Self::blocking), for what waits for somebody outside: the writer of a pipe,
+    /// another program. It holds up nobody's [`blocking`](Self::blocking), and the end of a run is
+    /// not put off for it.
+    pub async fn waiting<R: Send + 'static>(
+        &mut self,
+        f: impl FnOnce() -> R + Send + 'static,
+    ) -> R {
+        let context = Arc::clone(&self.context);
+        self.outside(context.outside.run(f)).await
+    }
+
+    /// Waits for `future`, for which somebody outside is needed: the end of a run is not put off for
+    /// it.
+    pub async fn outside<R>(&mut self, future: impl Future<Output = R>) -> R {
+        self.exchange.waits_outside.store(true, Relaxed);
+        let result = future.await;
+        self.exchange.waits_outside.store(false, Relaxed);
+        result
+    }
+
+    /// The call counts as failed, and is reported as a handler's failure is, though its client is
+    /// answered: for an opcode whose answers have words of their own for it. The first one counts.
+    pub fn note(&self, failure: Failure) {
+        self.exchange.note(failure);
     }
 }
 

@@ -7,6 +7,7 @@ use std::task::Wake;
 
 use rpc_types::Status;
 
+use crate::handler::Failure;
 use crate::port::RawPort;
 use crate::shared::{Control, lock};
 
@@ -28,6 +29,10 @@ pub(crate) struct Exchange {
     /// this side's, so that each pass of the poller finds the port, and none of them is followed by
     /// a rest.
     pub(crate) waits_for_copy: AtomicBool,
+    /// It waits for somebody outside, who may never come: the end of a run does not wait for it.
+    pub(crate) waits_outside: AtomicBool,
+    /// What went wrong, though the client is answered: the first failure that was noted.
+    noted: Mutex<Option<Failure>>,
     /// The port has failed: nothing more will come.
     pub(crate) over: AtomicBool,
     control: Arc<Control>,
@@ -40,6 +45,8 @@ impl Exchange {
             woken: AtomicBool::new(false),
             waits_for_client: AtomicBool::new(false),
             waits_for_copy: AtomicBool::new(false),
+            waits_outside: AtomicBool::new(false),
+            noted: Mutex::new(None),
             over: AtomicBool::new(false),
             control: Arc::clone(control),
         })
@@ -51,6 +58,14 @@ impl Exchange {
         if !self.control.is_current_thread() {
             self.signal();
         }
+    }
+
+    pub(crate) fn note(&self, failure: Failure) {
+        lock(&self.noted).get_or_insert(failure);
+    }
+
+    pub(crate) fn noted(&self) -> Option<Failure> {
+        lock(&self.noted).take()
     }
 
     pub(crate) fn returned(&self) -> Option<Open> {

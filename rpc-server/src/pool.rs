@@ -9,15 +9,18 @@ use std::thread;
 
 use crate::shared::lock;
 
-/// More would only queue at the file system.
-const THREADS: usize = 4;
+/// Threads for work that a disk does: more would only queue there.
+pub(crate) const DISK: (&str, usize) = ("pool", 4);
+/// Threads for work that waits for somebody else: they sleep nearly all the time.
+pub(crate) const OUTSIDE: (&str, usize) = ("wait", 64);
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// At most a few threads, started when there is work for them.
-#[derive(Default)]
+/// Threads up to a number, started when there is work for them.
 pub(crate) struct Pool {
     state: Arc<(Mutex<State>, Condvar)>,
+    /// What its threads are called, and how many there may be.
+    kind: (&'static str, usize),
 }
 
 #[derive(Default)]
@@ -35,6 +38,14 @@ struct Promise<R> {
 }
 
 impl Pool {
+    /// A pool without a thread.
+    pub(crate) fn new(kind: (&'static str, usize)) -> Self {
+        Self {
+            state: Arc::default(),
+            kind,
+        }
+    }
+
     /// The result of `f`, run on a thread of the pool; its panic, if it panics.
     pub(crate) async fn run<R: Send + 'static>(&self, f: impl FnOnce() -> R + Send + 'static) -> R {
         let promise = Arc::new(Mutex::new(Promise {
@@ -72,11 +83,12 @@ impl Pool {
 
     fn submit(&self, job: Job) {
         let (state, changed) = &*self.state;
+        let (kind, most) = self.kind;
         let mut guard = lock(state);
         guard.jobs.push_back(job);
-        if guard.idle < guard.jobs.len() && guard.threads < THREADS {
+        if guard.idle < guard.jobs.len() && guard.threads < most {
             let shared = Arc::clone(&self.state);
-            let name = format!("gpurpc-pool-{}", guard.threads);
+            let name = format!("gpurpc-{kind}-{}", guard.threads);
             if thread::Builder::new()
                 .name(name)
                 .spawn(move || work(&shared))

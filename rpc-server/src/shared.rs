@@ -14,7 +14,7 @@ use crate::counters::Block;
 use crate::handler::End;
 use crate::memory::DeviceMemory;
 use crate::options::{Options, Report};
-use crate::pool::Pool;
+use crate::pool::{DISK, OUTSIDE, Pool};
 use crate::table::Frozen;
 
 /// A lock whose holder panicked still guards good data here: every holder leaves it whole.
@@ -57,6 +57,8 @@ pub(crate) struct Context {
     pub(crate) memory: Arc<dyn DeviceMemory>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) pool: Pool,
+    /// For work that waits for somebody outside: it never holds up what the pool does.
+    pub(crate) outside: Pool,
     pub(crate) max_message: u64,
     pub(crate) bulk: u64,
 }
@@ -216,7 +218,8 @@ impl Shared {
             context: Arc::new(Context {
                 memory,
                 budget: Budget::new(options.max_in_flight),
-                pool: Pool::default(),
+                pool: Pool::new(DISK),
+                outside: Pool::new(OUTSIDE),
                 max_message: options.max_message,
                 bulk: options.bulk,
             }),

@@ -17,6 +17,8 @@ on_both_layouts!(
     panicking_handlers,
     failing_handlers,
     too_long,
+    failures_that_are_answered,
+    nobody_waits_for_who_is_outside,
     panic_without_words,
     too_much_in_flight,
     garbage,
@@ -192,6 +194,51 @@ fn too_long<T: Layout>() {
         reports[1].contains("write_to_stdout") && reports[1].contains("1000 bytes"),
         "{reports:?}"
     );
+}
+
+/// A failure may be told in an opcode's own words: it is reported and counted all the same.
+fn failures_that_are_answered<T: Layout>() {
+    let mut plan = Plan::new(4);
+    plan.options.max_message = 100;
+    let opcode = Opcode::user(1);
+    plan.table
+        .conversation(opcode, "own words", |mut port| async move {
+            let messages = port.recv_n_lossy(u64::MAX).await?;
+            if messages.of(0) == b"disk" {
+                port.note(Failure::Handler("the disk is full".to_owned()));
+                port.note(Failure::Handler("and the rest does not count".to_owned()));
+            }
+            port.send(|lane| messages.of(lane).len() as u64).await?;
+            Ok(Flow::Continue)
+        });
+    let rig = plan.start::<T>();
+    let client = rig.client(0);
+    for (text, told) in [(&[1; 100][..], 100), (&[1; 101], 0), (b"disk", 4), (b"", 0)] {
+        assert_eq!(say(&client, opcode, text), Ok(told));
+    }
+    let _ = rig.service.drain(SECOND);
+    assert_eq!(rig.service.counters().of(opcode).unwrap().errors, 2);
+    let reports = rig.reports();
+    assert_eq!(reports.len(), 2, "{reports:?}");
+    assert!(reports[0].contains("too long") && reports[1].contains("own words"));
+    assert!(reports[1].contains("the disk is full"), "{reports:?}");
+}
+
+/// The end of a run is not put off for what may never come.
+fn nobody_waits_for_who_is_outside<T: Layout>() {
+    let mut plan = Plan::new(4);
+    plan.table
+        .conversation(Opcode::user(1), "waits", |mut port| async move {
+            port.outside(std::future::pending::<()>()).await;
+            Ok(Flow::Continue)
+        });
+    let rig = plan.start::<T>();
+    let client = rig.client(0);
+    let mut port = client.open(Opcode::user(1)).unwrap().dynamic();
+    port.send(8, |_, _| ()).unwrap();
+    eventually("the wait", || rig.service.open_exchanges().len() == 1);
+    let drained = rig.service.drain(std::time::Duration::from_mins(1));
+    assert_eq!((drained.cancelled, drained.late), (1, false));
 }
 
 /// The end of the run is more important than what is said about it.

@@ -51,9 +51,9 @@ pub(crate) fn build(workspace: &Workspace, args: &ImagesArgs) -> Result<Vec<Path
     for &target in targets {
         for &layout in layouts.iter().filter(|_| !programs.is_empty()) {
             let step = format!("images for {} ({})", target.folder(), layout.name());
-            // Not every program comes in every layout; but one that is asked for should.
+            // Not every program comes in every layout; but one that is asked for in one should.
             let mut programs = programs.clone();
-            if args.layout.is_empty() {
+            if args.layout.is_empty() || names.is_empty() {
                 programs.retain(|program| program.has(layout));
             }
             if programs.is_empty() {
@@ -64,7 +64,7 @@ pub(crate) fn build(workspace: &Workspace, args: &ImagesArgs) -> Result<Vec<Path
             })?;
             images.extend(built);
         }
-        // LLVM's layouts are those of C programs alone: built where none is asked for.
+        // The layouts of C programs are their own: all are built where none is asked for.
         if (names.is_empty() || !c_names.is_empty()) && layouts.contains(&Layout::Line) {
             let wanted = c::images(target, &c_names, !args.layout.is_empty());
             let llvm = toolchain.as_ref().and_then(Toolchain::llvm);

@@ -2,6 +2,7 @@
 //! all tests that `c-opcodes` has. Used by the tests of more than one loader.
 //!
 //! Images that are missing are named and left out, or fail with `GPURPC_REQUIRE_IMAGES=1`.
+#![allow(unreachable_pub, reason = "a module of test programs")]
 
 use std::collections::BTreeMap;
 use std::fs;

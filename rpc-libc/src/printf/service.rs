@@ -24,6 +24,7 @@ use rpc_types::Opcode;
 use super::Error;
 use super::arguments::{Form, block_size};
 use super::draft::Draft;
+use crate::console::Console;
 
 /// Of each lane, lowest first, how many bytes were written.
 pub type Written<'c> = Pin<Box<dyn Future<Output = Vec<(u32, u64)>> + Send + 'c>>;
@@ -53,6 +54,11 @@ impl Streams for NoStreams {
 /// Registers `printf` in all its forms: the standard streams' text goes to `output`, that of others
 /// to `streams`.
 pub fn install_with(table: &mut Table, output: &Arc<dyn Output>, streams: &Arc<dyn Streams>) {
+    install(table, &Arc::new(Console::new(Arc::clone(output))), streams);
+}
+
+/// As [`install_with`], where the console is that of other services as well.
+pub(crate) fn install(table: &mut Table, console: &Arc<Console>, streams: &Arc<dyn Streams>) {
     for (form, opcodes) in [
         (
             Form::Natural,
@@ -72,8 +78,8 @@ pub fn install_with(table: &mut Table, output: &Arc<dyn Output>, streams: &Arc<d
         ),
     ] {
         let to = [
-            To::Output(Arc::clone(output), Stream::Stdout),
-            To::Output(Arc::clone(output), Stream::Stderr),
+            To::Console(Arc::clone(console), Stream::Stdout),
+            To::Console(Arc::clone(console), Stream::Stderr),
             To::Streams(Arc::clone(streams)),
         ];
         for (opcode, to) in opcodes.into_iter().zip(to) {
@@ -87,7 +93,7 @@ pub fn install_with(table: &mut Table, output: &Arc<dyn Output>, streams: &Arc<d
 
 #[derive(Clone)]
 enum To {
-    Output(Arc<dyn Output>, Stream),
+    Console(Arc<Console>, Stream),
     Streams(Arc<dyn Streams>),
 }
 
@@ -112,7 +118,7 @@ fn of<T>(lanes: &Lanes<T>, lane: u32) -> Option<&T> {
 /// lanes in any case.
 async fn printf(mut port: Conversation, form: Form, to: To) -> Result<Flow, Failure> {
     let handles = match &to {
-        To::Output(..) => None,
+        To::Console(..) => None,
         To::Streams(_) => Some(port.recv::<u64>().await?),
     };
     let formats = port.recv_n_lossy(u64::MAX).await?;
@@ -142,7 +148,7 @@ async fn printf(mut port: Conversation, form: Form, to: To) -> Result<Flow, Fail
     let texts = run(&mut port, slow, drafts, finish).await;
 
     let results = match to {
-        To::Output(output, stream) => print(&mut port, slow, (output, stream), texts).await,
+        To::Console(console, stream) => print(&mut port, slow, (&console, stream), texts).await,
         To::Streams(streams) => store(&mut port, &*streams, handles.as_ref(), texts).await,
     };
     port.send(|lane| [of(&results, lane).copied().unwrap_or(FAILED), 0])
@@ -271,11 +277,11 @@ fn finish(drafts: Drafts) -> Lanes<Text> {
 async fn print(
     port: &mut Conversation,
     slow: bool,
-    (output, stream): (Arc<dyn Output>, Stream),
+    (console, stream): (&Console, Stream),
     texts: Lanes<Text>,
 ) -> Lanes<i64> {
     let (text, mut results, _rooms) = run(port, slow, texts, join).await;
-    if port.print(&output, stream, text).await.is_err() {
+    if !console.write(port, stream, text).await {
         for (_, result) in &mut results {
             if result.as_ref().is_ok_and(|printed| *printed > 0) {
                 *result = Ok(FAILED);

@@ -35,15 +35,20 @@ impl Conversation {
 
     /// As [`recv_n_max`](Self::recv_n_max), but every message is received to its end, so that the
     /// conversation can go on: one that is too long, or that there is no room for, is dropped and
-    /// its lane among the [`lost`](Messages::lost).
+    /// its lane among the [`lost`](Messages::lost). Unless the bound was the handler's own,
+    /// [`Status::TOO_LONG`] is [noted](Self::note) then.
     ///
     /// # Errors
     /// [`Status::INVALID`] for a message that is not where its lane says; or when the conversation
     /// is over.
     pub async fn recv_n_lossy(&mut self, max: u64) -> Result<Messages, Failure> {
-        let max = max.min(self.context.max_message);
-        let sink = Growing::lossy(self.mask, self.context.budget.reserve(), max);
-        self.recv_growing(sink).await
+        let bound = max.min(self.context.max_message);
+        let sink = Growing::lossy(self.mask, self.context.budget.reserve(), bound);
+        let messages = self.recv_growing(sink).await?;
+        if messages.lost() != 0 && max >= self.context.max_message {
+            self.note(Status::TOO_LONG.into());
+        }
+        Ok(messages)
     }
 
     async fn recv_growing(&mut self, mut sink: Growing) -> Result<Messages, Failure> {

@@ -22,7 +22,10 @@ impl Conversation {
             Ok(())
         } else if output.may_wait(stream, text.len()) {
             let output = Arc::clone(output);
-            self.blocking(move || write(&*output, stream, &text)).await
+            // Where nobody reads, files go on.
+            let context = Arc::clone(&self.context);
+            let print = move || write(&*output, stream, &text);
+            context.outside.run(print).await
         } else {
             write(&**output, stream, &text)
         }

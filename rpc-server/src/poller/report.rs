@@ -6,6 +6,7 @@ use rpc_port::Transport;
 use rpc_types::Status;
 
 use super::Poller;
+use super::serve::failed;
 use crate::handler::Failure;
 use crate::observe::{CallInfo, Observe};
 
@@ -79,6 +80,19 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
                  only counted"
             )
         });
+    }
+
+    /// Reports whatever went wrong, where that is not the client's own affair: its status.
+    pub(super) fn report_any(&self, call: &CallInfo, failure: &Failure) -> Status {
+        if matches!(
+            failure,
+            Failure::Io(_) | Failure::Handler(_) | Failure::Memory(_)
+        ) {
+            self.report_failure(call, failure);
+        } else if failure.status() == Status::TOO_LONG {
+            self.report_too_long(call);
+        }
+        failed(failure.status())
     }
 
     fn name(&self, call: &CallInfo) -> String {

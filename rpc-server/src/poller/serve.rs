@@ -252,23 +252,16 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
                 }
                 Status::SUCCESS
             }
-            Ok(Err(failure)) => {
-                if matches!(
-                    failure,
-                    Failure::Io(_) | Failure::Handler(_) | Failure::Memory(_)
-                ) {
-                    self.report_failure(&call, &failure);
-                } else if failure.status() == Status::TOO_LONG {
-                    self.report_too_long(&call);
-                }
-                failed(failure.status())
-            }
+            Ok(Err(failure)) => self.report_any(&call, &failure),
             Err(panic) => {
                 self.report_panic(&call, &*panic);
                 Status::SERVER_ERROR
             }
         };
         self.end_if_untold(&call, status);
+        // Answered, in its opcode's own words: it failed all the same.
+        let noted = exchange.noted().filter(|_| status.is_success());
+        let counted = noted.map_or(status, |failure| self.report_any(&call, &failure));
         let open = exchange.returned();
         let (bytes_in, bytes_out) = open
             .as_ref()
@@ -278,7 +271,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
             &Outcome {
                 bytes_in,
                 bytes_out,
-                status,
+                status: counted,
             },
         );
         match open {
@@ -331,16 +324,18 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
         }
     }
 
-    /// Whether a conversation waits for its client, or for the host; handlers that have ended do
-    /// not count.
+    /// Whether a conversation waits for its client or somebody else outside, or for the host;
+    /// handlers that have ended do not count.
     pub(super) fn waiting_for(&self) -> (bool, bool) {
         let mut waits = (false, false);
         if self.actives > 0 {
             for active in self.active.iter().flatten() {
                 if matches!(active.step, Step::Running(_)) {
-                    let client = active.exchange.waits_for_client.load(Relaxed);
-                    waits.0 |= client;
-                    waits.1 |= !client;
+                    let exchange = &active.exchange;
+                    let other = exchange.waits_for_client.load(Relaxed)
+                        || exchange.waits_outside.load(Relaxed);
+                    waits.0 |= other;
+                    waits.1 |= !other;
                 }
             }
         }
@@ -389,7 +384,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
 }
 
 /// A failure that calls itself a success is one all the same.
-const fn failed(status: Status) -> Status {
+pub(super) const fn failed(status: Status) -> Status {
     if status.is_success() {
         Status::SERVER_ERROR
     } else {

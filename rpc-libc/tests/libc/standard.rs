@@ -1,0 +1,169 @@
+//! Standard input, output and error.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::thread;
+
+use rpc_server::{Output, Stream};
+use rpc_types::Opcode;
+
+use crate::rig::{
+    Calls, EOF, Layout, Plan, STDERR, STDIN, STDOUT, Steps, eventually, on_all_layouts,
+};
+
+on_all_layouts!(
+    text_of_both,
+    lanes_in_order,
+    what_is_no_file,
+    a_reader_that_has_gone,
+    input,
+    input_that_is_waited_for,
+);
+
+fn text_of_both<T: Layout>() {
+    let rig = Plan::new(2).start::<T>();
+    let client = rig.client();
+    for length in [0, 1, 55, 56, 57, 64, 5000] {
+        let text = vec![b'x'; length];
+        assert_eq!(client.say(Opcode::WRITE_TO_STDOUT, &text), length as u64);
+        let with_newline = client.say(Opcode::WRITE_TO_STDOUT_NEWLINE, &text);
+        assert_eq!(with_newline, length as u64 + 1);
+        assert_eq!(client.say(Opcode::WRITE_TO_STDERR, &text), length as u64);
+    }
+    let sum = 1 + 55 + 56 + 57 + 64 + 5000;
+    assert_eq!(rig.text(Stream::Stdout).len(), 2 * sum + 7);
+    assert!(rig.text(Stream::Stdout).starts_with("\nxx\nxxx"));
+    assert_eq!(rig.text(Stream::Stderr).len(), sum);
+}
+
+fn lanes_in_order<T: Layout>() {
+    let rig = Plan::new(2).start::<T>();
+    rig.team(|lane, client| {
+        let text = format!("lane {lane}").repeat(lane as usize);
+        let written = client.say(Opcode::WRITE_TO_STDOUT_NEWLINE, text.as_bytes());
+        assert_eq!(written, text.len() as u64 + 1);
+    });
+    let text = "\nlane 1\nlane 2lane 2\nlane 3lane 3lane 3\n";
+    assert_eq!(rig.text(Stream::Stdout), text);
+}
+
+fn what_is_no_file<T: Layout>() {
+    let rig = Plan::new(2).start::<T>();
+    let client = rig.client();
+    // What stands above a tag is no matter.
+    for stream in [STDOUT, STDERR, STDOUT | 0xFFFF_0000, u64::MAX] {
+        assert_eq!(client.flags(stream), (false, false));
+        assert_eq!(client.fflush(stream), 0);
+        assert_eq!(client.fseek(stream, 0, 0), EOF);
+        assert_eq!(client.ftell(stream), EOF);
+        assert_eq!(client.ungetc(1, stream), EOF);
+        assert_eq!(client.fread(stream, 0), b"");
+        assert_eq!(client.flags(stream), (false, false));
+        assert_eq!(client.fread(stream, 1), b"");
+        assert_eq!(client.flags(stream), (false, true), "it cannot be read");
+        client.word(Opcode::CLEARERR, stream);
+        assert_eq!(client.fgets(stream, 5), None);
+        client.word(Opcode::CLEARERR, stream);
+        assert_eq!(client.flags(stream), (false, false));
+    }
+}
+
+struct Gone;
+
+impl Output for Gone {
+    fn stdout(&self, _: &[u8]) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn stderr(&self, _: &[u8]) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn a_reader_that_has_gone<T: Layout>() {
+    let mut plan = Plan::new(2);
+    plan.output = Some(Arc::new(Gone));
+    let rig = plan.start::<T>();
+    let client = rig.client();
+    for opcode in [Opcode::WRITE_TO_STDOUT, Opcode::WRITE_TO_STDOUT_NEWLINE] {
+        for _ in 0..3 {
+            assert_eq!(client.say(opcode, b"text"), 0);
+        }
+    }
+    assert_eq!(client.flags(STDOUT), (false, true));
+    assert_eq!(client.say(Opcode::WRITE_TO_STDERR, b"text"), 4);
+    assert_eq!(client.flags(STDERR), (false, false));
+    // The user is told, once for each opcode, and the run goes on.
+    eventually("the report", || rig.reports.lock().unwrap().len() == 2);
+    assert!(rig.reports.lock().unwrap()[0].contains("broken pipe"));
+    rig.is_whole();
+}
+
+fn input<T: Layout>() {
+    let mut rig = Plan::new(2).start::<T>();
+    let client = rig.client();
+    let mut stdin = rig.stdin.take().unwrap();
+    stdin.write_all(b"first\nsecond\nthird").unwrap();
+    assert_eq!(client.fgets(STDIN, 100).unwrap(), b"first\n");
+    assert_eq!(client.ungetc(i32::from(b'>'), STDIN), u64::from(b'>'));
+    assert_eq!(client.fread(STDIN | 0xFF00, 4), b">sec");
+    assert_eq!(client.fseek(STDIN, 0, 0), EOF, "it is a pipe");
+    assert_eq!(client.ftell(STDIN), EOF);
+    assert_eq!(client.fflush(STDIN), 0);
+    assert_eq!(client.fgets(STDIN, 100).unwrap(), b"ond\n");
+    drop(stdin);
+    assert_eq!(client.fread(STDIN, 1 << 63), b"third");
+    assert_eq!(client.flags(STDIN), (true, false));
+    assert_eq!(client.fgets(STDIN, 9), None);
+}
+
+/// Twenty ports read it at once: none of them holds up others, or files, and each gets its line.
+fn input_that_is_waited_for<T: Layout>() {
+    let mut rig = Plan::new(24).start::<T>();
+    let mut stdin = rig.stdin.take().unwrap();
+    let rig = &rig;
+    thread::scope(|scope| {
+        let readers: Vec<_> = (0..20)
+            .map(|_| scope.spawn(|| rig.client().fgets(STDIN, 100).unwrap()))
+            .collect();
+        eventually("the wait of all", || {
+            rig.service.open_exchanges().len() == 20
+        });
+        rig.is_whole();
+        let client = rig.client();
+        for n in 0..10 {
+            let file = client.fopen(&rig.path("file"), "w+");
+            assert_eq!(client.fwrite(file, &vec![1; n * 500]), n as u64 * 500);
+            assert_eq!(client.fseek(file, 0, 0), 0);
+            assert_eq!(client.fread(file, 1 << 50).len(), n * 500);
+            assert_eq!(client.fclose(file), 0);
+        }
+        for n in 0..20 {
+            stdin
+                .write_all(format!("line {n:02}\n").as_bytes())
+                .unwrap();
+        }
+        let mut lines: Vec<_> = readers.into_iter().map(|r| r.join().unwrap()).collect();
+        lines.sort();
+        let expected: Vec<_> = (0..20)
+            .map(|n| format!("line {n:02}\n").into_bytes())
+            .collect();
+        assert_eq!(lines, expected);
+    });
+    // At the end of the run nobody waits for who reads.
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let client = rig.client();
+            let mut port = client.0.open(Opcode::READ_FROM_STREAM).unwrap().dynamic();
+            port.put([1, STDIN, 0]);
+            // Here is no answer to wait for.
+            std::mem::forget(port);
+        });
+        reader.join().unwrap();
+        eventually("the wait", || rig.service.open_exchanges().len() == 1);
+        let start = std::time::Instant::now();
+        let drained = rig.service.drain(std::time::Duration::from_mins(1));
+        assert_eq!((drained.cancelled, drained.late), (1, false));
+        assert!(start.elapsed() < std::time::Duration::from_secs(30));
+    });
+}
