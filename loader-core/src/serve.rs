@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 
 use rpc_bitmap::{Raw, System, words_here};
-use rpc_libc::Policy;
+use rpc_libc::{Libc, Policy};
 use rpc_port::{Compact, Line, Llvm, Llvm22, Transport};
 use rpc_server::{
     DeviceMemory, Options as ServerOptions, Output, Report, Service, Standard, Table, builtin,
@@ -287,7 +287,9 @@ impl Client {
         let mut table = Table::new();
         let output: Arc<dyn Output> = Arc::new(Standard);
         builtin::install(&mut table, Arc::clone(&output));
-        rpc_libc::install(&mut table, &output, policy);
+        let libc = Libc::new().policy(policy);
+        libc.slabs(region.geometry.layout.is_llvm())
+            .install(&mut table, &output);
         install(&mut table);
         let geometry = region.geometry;
         let memory = Arc::clone(device) as Arc<dyn DeviceMemory>;

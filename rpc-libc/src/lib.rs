@@ -54,6 +54,7 @@ pub struct Libc {
     policy: Policy,
     functions: HostFunctions,
     stdin: Option<File>,
+    slabs: bool,
 }
 
 impl Libc {
@@ -83,6 +84,14 @@ impl Libc {
         self
     }
 
+    /// Device memory is given out in slabs of 2 MiB, aligned to that, which the allocator in LLVM's
+    /// libc relies on.
+    #[must_use]
+    pub fn slabs(mut self, slabs: bool) -> Self {
+        self.slabs = slabs;
+        self
+    }
+
     /// Registers the services, in place of others of the same opcodes; the standard streams' text
     /// goes to `output`. Open files are written out when the service over `table` is drained.
     pub fn install(self, table: &mut Table, output: &Arc<dyn Output>) {
@@ -98,7 +107,7 @@ impl Libc {
         let files = Arc::new(Files::new(Arc::clone(&console), self.stdin.or_else(own)));
         console::install(table, &console);
         files::install(table, &files);
-        memory::install(table);
+        memory::install(table, self.slabs);
         path::install(table);
         system::install(table, output, self.policy.system, self.functions);
         test::install(table);
