@@ -86,7 +86,7 @@ TEST(hostile_sizes) {
     STILL_SERVED;
 }
 
-/* This one has no word for a failure: over LLVM's layout the run ends. */
+/* The answer to this one has no word for a failure. */
 TEST(hostile_stream) {
     JUNK;
     stops(GPURPC_TEST_STREAM, 1ull << (32 + c->index % 30), 0);

@@ -149,7 +149,7 @@ GPURPC_INLINE int gpurpc_rename(const char *from, const char *to) {
 
 /* ---- memory ---- */
 
-/* Aligned to 2 MiB under LLVM's layout: it asks for slabs of an allocator. */
+/* From 2 MiB on aligned to that: slabs for an allocator. */
 GPURPC_INLINE void *gpurpc_malloc(uint64_t size) {
     return (void *)(uintptr_t)gpurpc__call(GPURPC_MALLOC, size, 0, 0, 0);
 }
