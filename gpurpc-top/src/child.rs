@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use loader_amd::Amd;
 use loader_core::cli::{Cli, parse_as};
-use loader_core::links::NVPTX_LOADER;
+use loader_core::links::{AMDHSA_LOADER, NVPTX_LOADER};
 use loader_core::program::{Backend, DeviceOptions, fail, refuse, run_cli};
 use loader_core::run::run_serving;
 use loader_cpu::Cpu;
@@ -22,11 +22,12 @@ const BACKENDS: [&dyn Backend; 3] = [&Cpu, &Nvidia, &Amd];
 
 /// What this process does if it is called by the name of one of LLVM's loaders.
 pub(crate) fn loader(name: &'static str) -> ExitCode {
-    let backend: &dyn Backend = match name {
-        NVPTX_LOADER => &Nvidia,
-        _ => &Amd,
+    let backends: &[&dyn Backend] = match name {
+        NVPTX_LOADER => &[&Nvidia],
+        AMDHSA_LOADER => &[&Amd],
+        _ => &BACKENDS,
     };
-    loader_core::program::main(name, &[backend])
+    loader_core::program::main(name, backends)
 }
 
 /// What this process does.

@@ -25,13 +25,13 @@ mod typed;
 
 use std::process::ExitCode;
 
-use loader_core::links::{AMDHSA_LOADER, NVPTX_LOADER, called_by};
+use loader_core::links::{AMDHSA_LOADER, LLVM_LOADER, NVPTX_LOADER, called_by};
 
 /// How the program calls itself.
 const NAME: &str = "gpurpc-top";
 
 fn main() -> ExitCode {
-    if let Some(name) = called_by(&[NVPTX_LOADER, AMDHSA_LOADER]) {
+    if let Some(name) = called_by(&[NVPTX_LOADER, AMDHSA_LOADER, LLVM_LOADER]) {
         return child::loader(name);
     }
     let mut arguments = std::env::args_os().skip(1).peekable();

@@ -79,6 +79,11 @@ fn each_has_its_devices_and_says_its_name() {
         ),
         ("nvptx-loader", &["--demo"], "unexpected argument '--demo'"),
         ("nvptx-loader", &[], "IMAGE"),
+        (
+            "llvm-gpu-loader",
+            &["--device", "emu", ptx],
+            "--device emu is for amdgcn code objects: NVIDIA GPUs are not emulated, give a number",
+        ),
     ] {
         let link = link("names", name);
         let (code, out, said) = run(&link, arguments, Stdio::null());

@@ -8,6 +8,8 @@ use std::path::Path;
 pub const NVPTX_LOADER: &str = "nvptx-loader";
 /// LLVM's loader for AMD devices.
 pub const AMDHSA_LOADER: &str = "amdhsa-loader";
+/// The one that LLVM has made of the two.
+pub const LLVM_LOADER: &str = "llvm-gpu-loader";
 
 /// Which of `links` this program was called by, if by one of them.
 pub fn called_by(links: &[&'static str]) -> Option<&'static str> {

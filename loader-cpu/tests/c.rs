@@ -32,3 +32,18 @@ fn every_opcode_over_llvm() {
 fn every_opcode_over_llvm_22() {
     LOADER.passes("llvm22");
 }
+
+/// `GPURPC_UPDATE_DOCS=1 cargo test -p loader-cpu --test c docs` writes it.
+#[test]
+fn the_docs_list_every_test() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/llvm.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = text.split_once("<!-- tests -->\n").unwrap();
+    let (_, after) = rest.split_once("<!-- end of tests -->").unwrap();
+    let table = c_programs::table();
+    let expected = format!("{before}<!-- tests -->\n\n{table}\n<!-- end of tests -->{after}");
+    if std::env::var_os("GPURPC_UPDATE_DOCS").is_some() {
+        std::fs::write(path, &expected).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(path).unwrap(), expected);
+}

@@ -2,14 +2,17 @@
 //! all tests that `c-opcodes` has. Used by the tests of more than one loader.
 //!
 //! Images that are missing are named and left out, or fail with `GPURPC_REQUIRE_IMAGES=1`.
-#![allow(unreachable_pub, reason = "a module of test programs")]
+#![allow(dead_code, unreachable_pub, reason = "a module of test programs")]
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use rpc_types::Opcode;
 
 /// A loader and how it runs these images.
 pub struct Loader {
@@ -146,6 +149,42 @@ const TESTS: &[(&str, End, Leaves)] = &[
     ("hostile_masks", Code(0), Reports),
     ("unknown", Untold, Reports),
 ];
+
+/// The tests as a table for people, those of an opcode first.
+pub fn table() -> String {
+    let builtin = (0..30).chain(0x8000..0x8003);
+    let number = |test: &str| {
+        let mut all = builtin.clone().map(|n| (n, Opcode::builtin(n)));
+        all.find(|(_, opcode)| opcode.name() == Some(test))
+    };
+    let mut rows =
+        "| opcode | test of `c-opcodes` | the device checks, and |\n|---|---|---|\n".to_owned();
+    for &(test, end, leaves) in TESTS {
+        let opcode = number(test).map_or(String::new(), |(n, _)| {
+            if n < 30 {
+                n.to_string()
+            } else {
+                format!("{n:#x}")
+            }
+        });
+        let end = match end {
+            Code(0) => "",
+            Code(_) => "the run ends with 134",
+            Exit => "the run ends with the lowest lane's status",
+            Untold => "over LLVM's layouts the run ends with 125",
+        };
+        let leaves = match leaves {
+            Nothing | Reports => "",
+            Out(_) => "what is on standard output",
+            Err(_) => "what is on standard error",
+            File(_) => "what is in its files",
+        };
+        let host = [end, leaves].into_iter().find(|said| !said.is_empty());
+        let host = host.unwrap_or_default();
+        writeln!(rows, "| {opcode} | `{test}` | {host} |").unwrap();
+    }
+    rows
+}
 
 struct Ran {
     code: Option<i32>,
