@@ -142,7 +142,7 @@ pub(crate) fn build(
             command
                 .current_dir(&workspace.root)
                 .args(&image.flags)
-                .arg("-Iinclude")
+                .args(["-I", "include"])
                 .arg(&image.source)
                 .arg("-o")
                 .arg(&path);
@@ -256,7 +256,13 @@ mod tests {
                 let mut command = Command::new(&clang);
                 command
                     .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
-                    .args(["-std=c++17", "-ffreestanding", "-fsyntax-only", "-Iinclude"])
+                    .args([
+                        "-std=c++17",
+                        "-ffreestanding",
+                        "-fsyntax-only",
+                        "-I",
+                        "include",
+                    ])
                     .args(["-Wall", "-Wextra", "-Werror"])
                     .args(options)
                     .args(cuda.clone())
