@@ -2,7 +2,8 @@
 # Runs the bundled GPU programs on this machine. Needs bash, coreutils and an NVIDIA driver; no Rust.
 #
 #   run.sh gpu             the GPU suite: a line per check, then 'N passed, N failed'
-#   run.sh cpu             the same programs on the CPU device
+#   run.sh c               the C programs over their three layouts on the GPU, some 130 runs
+#   run.sh cpu             the Rust programs of `gpu` on the CPU device
 #   run.sh bench OPTION .. the benchmarks on the GPU, in at most 300 s: --json FILE, --only NAME,... and more
 #   run.sh speed           floor and time per call in short; load time of each image
 #   run.sh exec PROGRAM .. a program of bin/ (loader-nv, loader-cpu, gpurpc-top, gpurpc-bench), at most 120 s
@@ -212,6 +213,12 @@ gpu)
     refusals
     nv_refusals
     sanitizer
+    summary
+    ;;
+c)
+    use_gpu
+    limit=${LIMIT:-400} check "C programs" 0 true env GPURPC_GPU=1 GPURPC_REQUIRE_IMAGES=1 \
+        "GPURPC_IMAGES=$here/images" "GPURPC_LOADER_NV=$loader" "$here/bin/c-programs"
     summary
     ;;
 cpu)

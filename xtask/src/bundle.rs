@@ -1,7 +1,7 @@
 //! Packs `dist/`: programs, images and `run.sh`, for a machine with a GPU driver and no Rust.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -26,12 +26,32 @@ const MAX_BYTES: u64 = 64 << 20;
 /// The script that runs the suite there.
 const RUN_SH: &str = include_str!("../run.sh");
 
+/// Builds the test program of `loader-nv` that runs the C programs.
+fn c_programs(workspace: &Workspace) -> Result<PathBuf> {
+    let mut command = workspace.cargo();
+    command
+        .args(["test", "--release", "-p", "loader-nv", "--test", "c"])
+        .args(["--no-run", "--message-format", "json"])
+        .args(workspace.locked());
+    let told = process::output(&mut command).context(
+        "the test `c` of loader-nv cannot be built: `cargo test -p loader-nv --no-run` says why",
+    )?;
+    let messages = told
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok());
+    messages
+        .filter(|message: &serde_json::Value| message["target"]["name"] == "c")
+        .find_map(|message| message["executable"].as_str().map(PathBuf::from))
+        .context("cargo does not say where it has put the test `c` of loader-nv")
+}
+
 /// Builds everything and packs it.
 pub(crate) fn bundle(workspace: &Workspace) -> Result<()> {
     timed("images", || {
         images::build(workspace, &ImagesArgs::default())
     })?;
     timed("programs", || build_programs(workspace, &PROGRAMS))?;
+    let suite = timed("the suite of C programs", || c_programs(workspace))?;
 
     let dist = workspace.root.join("dist");
     if dist.exists() {
@@ -42,6 +62,8 @@ pub(crate) fn bundle(workspace: &Workspace) -> Result<()> {
         copy(&release.join(name), &dist.join("bin").join(name))?;
         strip(&dist.join("bin").join(name))?;
     }
+    copy(&suite, &dist.join("bin/c-programs"))?;
+    strip(&dist.join("bin/c-programs"))?;
     for target in Target::ALL {
         let rust = Layout::ALL.into_iter().flat_map(|layout| {
             let path = move |program: &Program| image_path(target, layout, &program.name);

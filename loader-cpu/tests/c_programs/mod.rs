@@ -193,14 +193,23 @@ struct Ran {
 }
 
 impl Loader {
-    /// The image of this name, or `None` where there is none and need not be one.
-    fn image(&self, name: &str) -> Option<PathBuf> {
+    fn path(&self, name: &str) -> PathBuf {
         let target = std::env::var_os("GPURPC_IMAGES").map_or_else(
             || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/images"),
             PathBuf::from,
         );
         let (folder, extension) = self.images;
-        let image = target.join(folder).join(format!("{name}.{extension}"));
+        target.join(folder).join(format!("{name}.{extension}"))
+    }
+
+    /// Whether there is an image of this name, for tests of what need not be built.
+    pub fn has(&self, name: &str) -> bool {
+        self.path(name).exists()
+    }
+
+    /// The image of this name, or `None` where there is none and need not be one.
+    fn image(&self, name: &str) -> Option<PathBuf> {
+        let image = self.path(name);
         if image.exists() {
             return Some(image);
         }
