@@ -6,10 +6,19 @@ use std::process::{Command, Output};
 
 /// The image of the program in C; `None` where there is no compiler.
 fn image(test: &str) -> Option<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/start.c");
+    image_of(test, "start.c", &[])
+}
+
+fn image_of(test: &str, source: &str, defines: &[&str]) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = folder.join("tests/programs").join(source);
     let image = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}.so"));
     let built = Command::new("cc")
-        .args(["-shared", "-fPIC", "-O2", "-nostdlib", "-o"])
+        .args(["-shared", "-fPIC", "-O2", "-nostdlib", "-ffreestanding"])
+        .arg("-I")
+        .arg(folder.join("../include"))
+        .args(defines)
+        .arg("-o")
         .args([&image, &source])
         .output();
     match built {
@@ -67,5 +76,43 @@ fn a_kernel_runs_by_its_name() {
         let (code, said) = run(&format!("--kernel {kernel}"), &image, &[]);
         assert_eq!(code, Some(125), "{said}");
         assert!(said.contains(words), "{said}");
+    }
+}
+
+/// Clients as different releases of LLVM's libc have them.
+#[test]
+fn clients_of_llvm_are_told_apart() {
+    for (test, defines, options, code, words) in [
+        ("client_22", &[][..], "--ports 3", 0, ""),
+        ("client_19", &["-DOLD"], "--ports 3", 0, ""),
+        (
+            "client_many",
+            &[],
+            "--ports 4096",
+            125,
+            "--ports 4096 is more than the 4095 that layout Llvm22",
+        ),
+        (
+            "client_null",
+            &["-DNULL_OLD"],
+            "",
+            125,
+            "__llvm_libc_rpc_client is null",
+        ),
+        (
+            "client_unknown",
+            &["-DUNKNOWN"],
+            "",
+            125,
+            "__llvm_rpc_client has 800 bytes, and this loader knows 552 (LLVM 20 to 22) and 2096",
+        ),
+    ] {
+        let Some(image) = image_of(test, "client.c", defines) else {
+            return;
+        };
+        let (ended, said) = run(&format!("{options} --threads 9"), &image, &[]);
+        assert_eq!(ended, Some(code), "{test}: {said}");
+        assert!(said.contains(words), "{test}: {said}");
+        assert!(said.lines().count() <= 1, "{test}: {said}");
     }
 }
