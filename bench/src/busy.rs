@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use loader_core::device::Device;
 use loader_core::serve::Region;
 use rpc_bitmap::{Device as DeviceScope, Heap};
-use rpc_port::{Compact, Line, Llvm, Llvm22, Server, Transport};
+use rpc_port::{Compact, First, Line, Llvm, Llvm22, Server, Transport};
 use rpc_types::{LayoutKind, Opcode, Status};
 
 /// The thread.
@@ -33,6 +33,7 @@ impl Busy {
                 LayoutKind::Compact => serve(Compact::new(memory, geometry), &stopped),
                 LayoutKind::Llvm22 => serve(Llvm22::new(memory, geometry), &stopped),
                 LayoutKind::Llvm => serve(Llvm::new(memory, geometry), &stopped),
+                LayoutKind::First => serve(First::new(memory, geometry), &stopped),
             }
             drop(device);
         };

@@ -76,7 +76,7 @@ impl From<LayoutKind> for Layout {
         match kind {
             LayoutKind::Line => Self::Line,
             LayoutKind::Compact => Self::Compact,
-            LayoutKind::Llvm22 | LayoutKind::Llvm => Self::Llvm,
+            LayoutKind::Llvm22 | LayoutKind::Llvm | LayoutKind::First => Self::Llvm,
         }
     }
 }

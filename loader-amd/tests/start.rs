@@ -5,13 +5,6 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
-
-use loader_amd::{AmdDevice, Options};
-use loader_core::cli::DeviceChoice;
-use loader_core::device::{Device as _, Grid, Kernel, Mailbox, StartForm};
-use rpc_server::DeviceMemory as _;
 
 /// Builds `program` with this option; `None` where there is no clang for the GPU.
 fn clang(program: &str, level: &str) -> Option<PathBuf> {
@@ -82,57 +75,23 @@ fn a_kernel_runs_by_its_name() {
     }
 }
 
-/// The oldest protocol, by its letter: who serves it does as this does.
+/// A program as it was before there was a client object: one port for all threads.
 #[test]
-fn a_start_with_a_mailbox_is_known_and_started() {
-    for (option, takes) in [("-DSEVEN", true), ("-DSIX", false)] {
+fn a_start_with_a_mailbox_is_served() {
+    let lines = |n: usize| "a thread\n".repeat(n);
+    let long = "0123456789abcdef".repeat(8);
+    for option in ["-DSEVEN", "-DSIX"] {
         let Some(image) = clang("mailbox", option) else {
             return;
         };
-        let device = AmdDevice::open(&Options {
-            device: DeviceChoice::Emulator,
-            ..Options::default()
-        })
-        .unwrap();
-        device.load(&std::fs::read(image).unwrap()).unwrap();
-        assert_eq!(device.start_form(), StartForm::Mailbox { envp: takes });
-        let shared = device.allocate_shared(4096).unwrap();
-        let ret = device.allocate_private(4).unwrap();
-        let word = |offset: usize| {
-            // SAFETY: within the page, aligned, and of the device only besides.
-            unsafe { AtomicU32::from_ptr(shared.host.as_ptr().add(offset).cast()) }
-        };
-        let (inbox, outbox, buffer) = (word(0), word(64), 128);
-        let kernel = Kernel::StartOver {
-            argc: 2,
-            argv: 0,
-            envp: takes.then_some(0),
-            ret,
-            mailbox: Mailbox {
-                inbox: shared.device,
-                outbox: shared.device + 64,
-                buffer: shared.device + buffer,
-            },
-        };
-        assert!(device.has_kernel(&kernel));
-        device.launch(&kernel, Grid::ONE).unwrap();
-        let started = Instant::now();
-        let until = |done: &dyn Fn() -> bool| {
-            while !done() {
-                assert!(started.elapsed() < Duration::from_secs(100));
-                std::thread::yield_now();
-            }
-        };
-        until(&|| outbox.load(Ordering::Acquire) == 1);
-        let data = |n: usize| word(buffer as usize + 8 * n);
-        assert_eq!(data(0).load(Ordering::Relaxed), 2);
-        assert_eq!(data(1).fetch_add(1, Ordering::Relaxed), 42);
-        inbox.store(1, Ordering::Release);
-        until(&|| outbox.load(Ordering::Acquire) == 0);
-        inbox.store(0, Ordering::Release);
-        until(&|| device.finished().unwrap());
-        let mut value = [0; 4];
-        device.copy_to_host(ret, &mut value).unwrap();
-        assert_eq!(i32::from_le_bytes(value), 43);
+        let ran = run("", &image, &["one", "", &long]);
+        let text = format!("{}one\n\n{long}\n", lines(1));
+        assert_eq!(ran, (Some(4), text), "{option}");
+        let (code, text) = run("--blocks 3 --threads 40", &image, &["x"]);
+        assert_eq!(code, Some(2), "{text}");
+        let text = text.replacen("x\n", "", 1);
+        assert_eq!(text, lines(120), "{option}");
+        let ran = run("", &image, &["exit", "7"]);
+        assert_eq!(ran, (Some(7), format!("{}exit\n7\n", lines(1))), "{option}");
     }
 }

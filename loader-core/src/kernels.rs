@@ -71,6 +71,13 @@ pub(crate) enum Launches {
 }
 
 impl Launches {
+    /// The program gets `mailbox`, if its `_start` takes one.
+    pub(crate) fn reach(&mut self, mailbox: Option<Mailbox>) {
+        if let Self::Program(arguments) = self {
+            arguments.mailbox = mailbox;
+        }
+    }
+
     /// Where the program's value is found; a plain kernel has none.
     pub(crate) fn ret(&self) -> Option<u64> {
         match self {

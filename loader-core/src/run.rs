@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use crate::block::{Block, host_environment};
 use crate::cli::Options;
-use crate::device::{Device, DeviceError, Grid, SharedBuffer, StartForm};
+use crate::device::{Device, DeviceError, Grid, SharedBuffer};
 use crate::end::{Cause, DRAIN, STOP};
 use crate::heap::Heap;
 use crate::image::ImageError;
@@ -178,7 +178,7 @@ fn prepare(
 ) -> Result<(Launches, Option<Service>, Option<Recorder>), RunError> {
     let (shared, heap) = load(options, grid, &**device, image, stages)?;
     let began = Instant::now();
-    let launches = match &options.kernel {
+    let mut launches = match &options.kernel {
         Some(kernel) => {
             device.check_plain(kernel)?;
             Launches::Plain(kernel.clone())
@@ -208,10 +208,11 @@ fn prepare(
         policy: options.policy(),
         observed: stats.is_some(),
     };
-    let (service, source) = client.serve_over(device, serving, install)?;
-    let recorder = stats.and_then(|stats| stats.start(source));
+    let served = client.serve_over(device, serving, install)?;
+    launches.reach(served.mailbox);
+    let recorder = stats.and_then(|stats| stats.start(served.source));
     stages.push(Stage::since("service", began));
-    Ok((launches, Some(service), recorder))
+    Ok((launches, Some(served.service), recorder))
 }
 
 /// Puts the program's arguments and environment where the device finds them, with a word for its
@@ -220,7 +221,6 @@ fn pass(arguments: &[OsString], device: &dyn Device) -> Result<Arguments, RunErr
     let block = Block::new(arguments, &host_environment());
     let ret = block.size().next_multiple_of(8);
     let argv = device.allocate_private(ret + 8)?;
-    let form = device.start_form();
     let passed = Arguments {
         argc: block.argc(),
         argv,
@@ -228,17 +228,9 @@ fn pass(arguments: &[OsString], device: &dyn Device) -> Result<Arguments, RunErr
         ret: argv + ret as u64,
         mailbox: None,
     };
-    if !device.has_kernel(&passed.start(form)) {
+    if !device.has_kernel(&passed.start(device.start_form())) {
         return Err(DeviceError::Missing(
             "kernel _start, which is where a program starts".to_owned(),
-        )
-        .into());
-    }
-    if form != StartForm::Plain {
-        return Err(DeviceError::Image(
-            "the image's _start takes the mailbox of LLVM's first RPC, which is not served: build \
-             the program with a later release of LLVM's libc"
-                .to_owned(),
         )
         .into());
     }

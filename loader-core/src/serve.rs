@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rpc_bitmap::{Raw, System, words_here};
 use rpc_libc::{Libc, Policy};
-use rpc_port::{Compact, Line, Llvm, Llvm22, Transport};
+use rpc_port::{Compact, First, Line, Llvm, Llvm22, Transport};
 use rpc_server::{
     DeviceMemory, Options as ServerOptions, Output, Report, Service, Standard, Table, builtin,
 };
@@ -19,7 +19,7 @@ use rpc_types::{Geometry, LayoutKind};
 use thiserror::Error;
 
 use crate::cli::{MAX_IN_FLIGHT, Options, Poll};
-use crate::device::{Device, DeviceError, DeviceInfo, Grid, SharedBuffer};
+use crate::device::{Device, DeviceError, DeviceInfo, Grid, Mailbox, SharedBuffer};
 use crate::program::say;
 
 mod llvm;
@@ -124,6 +124,14 @@ pub(crate) struct Serving {
     pub(crate) observed: bool,
 }
 
+/// What serves a client.
+pub(crate) struct Served {
+    pub(crate) service: Service,
+    pub(crate) source: Option<Source>,
+    /// What the kernel is to get besides, see [`Region::mailbox`].
+    pub(crate) mailbox: Option<Mailbox>,
+}
+
 impl Client {
     /// The client of the image that `device` has loaded; `None` if the image has none and so needs
     /// no server.
@@ -155,8 +163,10 @@ impl Client {
         if client.version != ABI_VERSION {
             return Err(ServeError::Version(client.version));
         }
-        let layout =
-            LayoutKind::from_number(client.layout).ok_or(ServeError::Layout(client.layout))?;
+        let layout = LayoutKind::from_number(client.layout)
+            // That one's clients have no descriptor.
+            .filter(|layout| *layout != LayoutKind::First)
+            .ok_or(ServeError::Layout(client.layout))?;
         if client.reserved != [0; 3] || client.flags & !ClientDescriptor::NEEDS_WORDS != 0 {
             return Err(ServeError::Reserved);
         }
@@ -191,7 +201,8 @@ impl Client {
     ///
     /// To be called between `load` and the first launch, or again while no kernel runs: the
     /// service that was started last serves what is launched next. Each call takes new memory of
-    /// the device, which only the device's end frees.
+    /// the device, which only the device's end frees. In the layout [`First`](LayoutKind::First) the
+    /// kernel is to get [`Region::mailbox`], so [`connect`](Self::connect) is for that.
     ///
     /// # Errors
     /// When the device refuses memory or a copy, or no thread can be started.
@@ -202,8 +213,8 @@ impl Client {
         options: ServerOptions,
         install: impl FnOnce(&mut Table),
     ) -> Result<Service, ServeError> {
-        let served = self.serve_over(device, Serving::new(asked_ports, options, false), install)?;
-        Ok(served.0)
+        let serving = Serving::new(asked_ports, options, false);
+        Ok(self.serve_over(device, serving, install)?.service)
     }
 
     /// As [`serve`](Self::serve), with what a [recorder](rpc_stats::Recorder) is started with.
@@ -217,7 +228,9 @@ impl Client {
         options: ServerOptions,
         install: impl FnOnce(&mut Table),
     ) -> Result<(Service, Option<Source>), ServeError> {
-        self.serve_over(device, Serving::new(asked_ports, options, true), install)
+        let serving = Serving::new(asked_ports, options, true);
+        let served = self.serve_over(device, serving, install)?;
+        Ok((served.service, served.source))
     }
 
     /// Completes the client for a server of one's own, such as one over
@@ -275,7 +288,7 @@ impl Client {
         device: &Arc<dyn Device>,
         serving: Serving,
         install: impl FnOnce(&mut Table),
-    ) -> Result<(Service, Option<Source>), ServeError> {
+    ) -> Result<Served, ServeError> {
         let Serving {
             ports,
             ready,
@@ -292,6 +305,7 @@ impl Client {
             .install(&mut table, &output);
         install(&mut table);
         let geometry = region.geometry;
+        let mailbox = region.mailbox();
         let memory = Arc::clone(device) as Arc<dyn DeviceMemory>;
         // SAFETY: the device lives as long as the service, which keeps it: it, and each probe of it,
         // holds the memory handle above until its threads have ended.
@@ -302,13 +316,19 @@ impl Client {
             options,
             observed,
         };
-        match geometry.layout {
+        let (service, source) = match geometry.layout {
             LayoutKind::Line => start.over(Line::new(region, geometry)),
             LayoutKind::Compact => start.over(Compact::new(region, geometry)),
             LayoutKind::Llvm22 => start.over(Llvm22::new(region, geometry)),
             LayoutKind::Llvm => start.over(Llvm::new(region, geometry)),
+            LayoutKind::First => start.over(First::new(region, geometry)),
         }
-        .map_err(ServeError::Threads)
+        .map_err(ServeError::Threads)?;
+        Ok(Served {
+            service,
+            source,
+            mailbox,
+        })
     }
 }
 
@@ -323,6 +343,18 @@ impl Region {
     /// What lies where.
     pub const fn geometry(&self) -> Geometry {
         self.geometry
+    }
+
+    /// What the kernel is to get, in the layout [`First`](LayoutKind::First):
+    /// [`Kernel::StartOver`](crate::device::Kernel::StartOver).
+    pub fn mailbox(&self) -> Option<Mailbox> {
+        let at = |offset: usize| self.shared.device + offset as u64;
+        let geometry = &self.geometry;
+        (geometry.layout == LayoutKind::First).then(|| Mailbox {
+            inbox: at(geometry.replies()),
+            outbox: at(geometry.requests()),
+            buffer: at(geometry.packets()),
+        })
     }
 
     /// The memory, for a [`Transport`].
@@ -488,6 +520,7 @@ mod tests {
         );
         assert!(said(ClientDescriptor { version: 7, ..good }).contains("version 7"));
         assert!(said(ClientDescriptor { layout: 9, ..good }).contains("layout 9"));
+        assert!(said(ClientDescriptor { layout: 5, ..good }).contains("layout 5"));
         assert!(said(ClientDescriptor { flags: 4, ..good }).contains("fields"));
         assert!(
             said(ClientDescriptor {

@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use loader_core::cli::{Cli, parse};
-use loader_core::device::{Device, DeviceError, DeviceInfo, Grid, Kernel, SharedBuffer, StartForm};
+use loader_core::device::{
+    Device, DeviceError, DeviceInfo, Grid, Kernel, Mailbox, SharedBuffer, StartForm,
+};
 use loader_core::run::{RunError, run, run_serving};
-use rpc_bitmap::{Device as DeviceScope, Heap, System};
+use rpc_bitmap::{Device as DeviceScope, Heap, Memory as _, System};
 use rpc_port::procedure::Increment;
 use rpc_port::{Client, HostWarp, Line, Transport};
 use rpc_server::{DeviceMemory, MemoryError};
@@ -37,6 +39,8 @@ struct Blocking {
 }
 
 const BASE: u64 = 0x1000;
+/// Where the device finds what is shared.
+const SHARED: u64 = 64;
 
 impl Blocking {
     fn new(program: Program, client: Option<ClientDescriptor>) -> Box<Self> {
@@ -81,6 +85,29 @@ impl Blocking {
                     std::thread::yield_now();
                 }
             }
+        }
+    }
+
+    /// As LLVM's first patch has it: the four phases of one call.
+    fn start_over(&self, ret: u64, mailbox: Mailbox) {
+        let shared = self.shared.lock().unwrap().clone().unwrap();
+        let at = |address: u64| (address - SHARED) as usize;
+        let (inbox, outbox) = (at(mailbox.inbox), at(mailbox.outbox));
+        let words = match self.program {
+            Program::Return(_) => [0, 0],
+            Program::Exit(code) => [2, code as u64],
+        };
+        shared.write(at(mailbox.buffer), &words);
+        for flag in [1, 0] {
+            shared.release_fence();
+            shared.store32(outbox, flag);
+            // An exit need not be answered to its end.
+            while shared.load32(inbox) != flag && !(flag == 0 && words[0] == 2) {
+                std::thread::yield_now();
+            }
+        }
+        if let Program::Return(value) = self.program {
+            self.copy_to_device(&value.to_le_bytes(), ret).unwrap();
         }
     }
 
@@ -144,7 +171,7 @@ impl Device for Blocking {
         *self.shared.lock().unwrap() = Some(heap);
         Ok(SharedBuffer {
             host,
-            device: 1,
+            device: SHARED,
             size,
         })
     }
@@ -163,9 +190,21 @@ impl Device for Blocking {
     fn launch(&self, kernel: &Kernel, grid: Grid) -> Result<(), DeviceError> {
         assert_eq!(grid, Grid::ONE);
         self.launched.lock().unwrap().push(*kernel);
-        if let Kernel::Start { ret, .. } = kernel {
-            assert_eq!(self.launched.lock().unwrap().len(), 2, "after _begin");
-            self.start(*ret);
+        let second = self.launched.lock().unwrap().len() == 2;
+        match *kernel {
+            Kernel::Start { ret, .. } => {
+                assert!(second, "after _begin");
+                self.start(ret);
+            }
+            Kernel::StartOver {
+                envp, ret, mailbox, ..
+            } => {
+                assert!(second, "after _begin");
+                let takes = envp.is_some();
+                assert_eq!(self.form, StartForm::Mailbox { envp: takes });
+                self.start_over(ret, mailbox);
+            }
+            Kernel::Begin { .. } | Kernel::End => {}
         }
         Ok(())
     }
@@ -261,13 +300,22 @@ fn a_plain_kernel_runs_alone_and_gives_0() {
 }
 
 #[test]
-fn a_start_with_a_mailbox_is_told() {
+fn a_start_with_a_mailbox_is_served() {
     for envp in [false, true] {
-        let mut device = Blocking::new(Program::Return(0), None);
-        device.form = StartForm::Mailbox { envp };
-        let said = run_line("image", device).unwrap_err();
-        assert!(said.to_string().contains("mailbox"), "{said}");
+        for (program, code) in [(Program::Return(3), 3), (Program::Exit(7), 7)] {
+            let mut device = Blocking::new(program, None);
+            device.form = StartForm::Mailbox { envp };
+            assert_eq!(run_line("image", device).unwrap(), code);
+        }
     }
+    let mut device = Blocking::new(Program::Return(3), None);
+    device.form = StartForm::Mailbox { envp: true };
+    let said = run_line("--ports 2 image", device).unwrap_err();
+    assert!(
+        said.to_string()
+            .contains("more than the 1 that layout First"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -19,6 +19,9 @@ const IMAGE: &str = "\
 .visible .entry one()
 ";
 
+/// What `_start` takes there.
+const FOUR: &str = ".param .u32 a, .param .u64 b, .param .u64 c, .param .u64 d";
+
 fn folder(test: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("program_{test}"));
     let _ = std::fs::remove_dir_all(&folder);
@@ -191,28 +194,25 @@ fn a_kernel_runs_by_its_name() {
 #[test]
 fn other_kernels_than_the_abi_says_are_refused() {
     let folder = folder("other");
-    let four = ".param .u32 a, .param .u64 b, .param .u64 c, .param .u64 d";
-    for (file, parameters, words) in [
-        (
-            "seven.ptx",
-            format!("{four}, .param .u64 e, .param .u64 f, .param .u64 g"),
-            "mailbox",
-        ),
-        (
-            "six.ptx",
-            format!("{four}, .param .u64 e, .param .u64 f"),
-            "mailbox",
-        ),
-        (
-            "two.ptx",
-            ".param .u32 a, .param .u64 b".to_owned(),
-            "_start with 16 bytes",
-        ),
-    ] {
-        std::fs::write(folder.join(file), IMAGE.replace(four, &parameters)).unwrap();
-        let (code, said) = loader(&folder, &[file], "");
-        assert_eq!(code, Some(125), "{said}");
-        assert!(said.contains(words), "{said}");
+    let two = IMAGE.replace(FOUR, ".param .u32 a, .param .u64 b");
+    std::fs::write(folder.join("two.ptx"), two).unwrap();
+    let (code, said) = loader(&folder, &["two.ptx"], "");
+    assert_eq!(code, Some(125), "{said}");
+    assert!(said.contains("_start with 16 bytes"), "{said}");
+}
+
+#[test]
+fn a_start_with_a_mailbox_is_served() {
+    let folder = folder("mailbox");
+    let six = ", .param .u64 e, .param .u64 f";
+    for more in [six, &format!("{six}, .param .u64 g")] {
+        let text = IMAGE.replace(FOUR, &format!("{FOUR}{more}"));
+        std::fs::write(folder.join("image.ptx"), &text).unwrap();
+        std::fs::write(folder.join("image.cubin"), pretended::cubin(&text)).unwrap();
+        for image in ["image.ptx", "image.cubin"] {
+            let ran = loader(&folder, &[image, "1", "2"], "");
+            assert_eq!(ran, (Some(3), "word\n".to_owned()), "{image}{more}");
+        }
     }
 }
 

@@ -11,6 +11,7 @@
 //! | `path` | `remove` and `rename` |
 //! | `system` | `system`, and [`HostFunctions`] |
 //! | `test` | what LLVM's own tests ask of a server |
+//! | `first` | what LLVM's first patch for RPC asks of one |
 //! | [`printf`] | C's formatted output |
 //!
 //! # Failures
@@ -30,6 +31,7 @@ use rpc_server::{Output, Table};
 
 mod console;
 mod files;
+mod first;
 mod memory;
 mod path;
 pub mod printf;
@@ -111,6 +113,7 @@ impl Libc {
         path::install(table);
         system::install(table, output, self.policy.system, self.functions);
         test::install(table);
+        first::install(table, &console);
         printf::install(table, &console, &(files as _));
     }
 }

@@ -45,7 +45,7 @@ pub use procedure::{Kept, Procedure, StreamProcedure};
 pub use process::Process;
 pub use server::Server;
 pub use stream::Sink;
-pub use transport::{Compact, Line, Llvm, Llvm22, Transport};
+pub use transport::{Compact, First, Line, Llvm, Llvm22, Transport};
 #[cfg(feature = "std")]
 pub use warp::TeamWarp;
 pub use warp::{HostWarp, Warp};

@@ -10,7 +10,7 @@ mod llvm;
 
 pub use compact::Compact;
 pub use line::{Line, LineOf, Places};
-pub use llvm::{Llvm, Llvm22, LlvmOf};
+pub use llvm::{First, Llvm, Llvm22, LlvmOf};
 
 pub use rpc_types::packet::WORD_BYTES;
 

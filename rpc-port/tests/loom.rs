@@ -87,6 +87,7 @@ impl<T: Cells> Link<T> {
                 words.extend(each(&|port| geometry.openings() + port as usize * 4));
                 doubles.extend(each(&|port| geometry.masks() + port as usize * 8));
             }
+            LayoutKind::First => unreachable!("no client of ours has it"),
             LayoutKind::Llvm22 | LayoutKind::Llvm => {
                 words.extend(each(&|port| geometry.requests() + port as usize * 4));
                 words.extend(each(&|port| geometry.replies() + port as usize * 4));

@@ -41,6 +41,9 @@ pub enum LayoutKind {
     /// As [`Llvm22`](Self::Llvm22) with room for a doorbell in front: what those made since April 2026
     /// expect.
     Llvm = 4,
+    /// One port, whose three addresses are passed to the kernel, and the opcode in its packet: what
+    /// images made with LLVM's first patch for RPC expect, in March 2023. One lane at a time.
+    First = 5,
 }
 
 impl LayoutKind {
@@ -51,29 +54,31 @@ impl LayoutKind {
             2 => Some(Self::Line),
             3 => Some(Self::Llvm22),
             4 => Some(Self::Llvm),
+            5 => Some(Self::First),
             _ => None,
         }
     }
 
     /// The most ordinary ports that a client with this layout can have: LLVM's have one bit for each
-    /// port, the last one included.
+    /// port, the last one included. Those of [`First`](Self::First) know of no other than the first.
     pub const fn max_ports(self) -> u32 {
         match self {
             Self::Compact | Self::Line => MAX_PORTS,
             Self::Llvm22 | Self::Llvm => crate::llvm::max_ports(self) - 1,
+            Self::First => 1,
         }
     }
 
     /// Whether this is what LLVM's libc expects, in one of its forms.
     pub const fn is_llvm(self) -> bool {
-        matches!(self, Self::Llvm22 | Self::Llvm)
+        matches!(self, Self::Llvm22 | Self::Llvm | Self::First)
     }
 
     /// Payload bytes of a packet.
     pub const fn payload(self) -> usize {
         match self {
             Self::Compact => 62,
-            Self::Line | Self::Llvm22 | Self::Llvm => 64,
+            Self::Line | Self::Llvm22 | Self::Llvm | Self::First => 64,
         }
     }
 
@@ -84,6 +89,7 @@ impl LayoutKind {
             Self::Line => "Line",
             Self::Llvm22 => "Llvm22",
             Self::Llvm => "Llvm",
+            Self::First => "First",
         }
     }
 }
@@ -282,7 +288,7 @@ impl Geometry {
     pub const fn stop(&self) -> usize {
         match self.layout {
             LayoutKind::Line | LayoutKind::Compact => 0,
-            LayoutKind::Llvm22 | LayoutKind::Llvm => self.summaries(),
+            LayoutKind::Llvm22 | LayoutKind::Llvm | LayoutKind::First => self.summaries(),
         }
     }
 
@@ -292,10 +298,11 @@ impl Geometry {
         match self.layout {
             LayoutKind::Line | LayoutKind::Compact => PAGE,
             LayoutKind::Llvm22 | LayoutKind::Llvm => self.replies() + self.total() * 4,
+            LayoutKind::First => LINE,
         }
     }
 
-    /// The layouts of LLVM's libc: the header of each port, {lanes that take part `u64`, opcode
+    /// [`LayoutKind::Llvm22`] and [`LayoutKind::Llvm`]: the header of each port, {lanes that take part `u64`, opcode
     /// `u32`, 0 `u32`}, written by the client when it opens the port.
     #[inline(always)]
     pub const fn headers(&self) -> usize {
@@ -352,7 +359,7 @@ impl Geometry {
         match self.layout {
             LayoutKind::Line => self.requests() + pages(self.total() * self.request_stride()),
             LayoutKind::Compact => pages(self.openings() + self.total() * 4),
-            LayoutKind::Llvm22 => 0,
+            LayoutKind::Llvm22 | LayoutKind::First => 0,
             LayoutKind::Llvm => crate::llvm::DOORBELL,
         }
     }
@@ -373,6 +380,7 @@ impl Geometry {
             LayoutKind::Llvm22 | LayoutKind::Llvm => (self.headers()
                 + self.total() * crate::llvm::HEADER_SIZE)
                 .next_multiple_of(crate::packet::PACKET_SIZE),
+            LayoutKind::First => 2 * LINE,
         }
     }
 
@@ -435,7 +443,7 @@ impl Geometry {
     pub const fn summaries(&self) -> usize {
         match self.layout {
             LayoutKind::Line => self.reply_tails() + pages(self.total() * self.tail_stride()),
-            LayoutKind::Compact | LayoutKind::Llvm22 | LayoutKind::Llvm => {
+            LayoutKind::Compact | LayoutKind::Llvm22 | LayoutKind::Llvm | LayoutKind::First => {
                 pages(self.packet(self.total_ports(), 0))
             }
         }
@@ -538,6 +546,12 @@ mod tests {
                 packets,
                 (g.stop(), 4),
             ]),
+            LayoutKind::First => Vec::from([
+                (g.replies(), total * 4),
+                (g.requests(), total * 4),
+                packets,
+                (g.stop(), 4),
+            ]),
         };
         let mut shared = shared;
         if !g.layout.is_llvm() {
@@ -554,9 +568,10 @@ mod tests {
 
     #[test]
     fn arrays_lie_in_order_and_do_not_overlap() {
-        for number in 1..5 {
+        for number in 1..6 {
             let layout = LayoutKind::from_number(number).unwrap();
-            for ports in [1, 2, 31, 32, 33, 1000, 4095, layout.max_ports()] {
+            let most = layout.max_ports();
+            for ports in [1, 2, 31, 32, 33, 1000, 4095, most].map(|ports| ports.min(most)) {
                 for lanes in [1, 32, 64] {
                     let g = Geometry::new(layout, ports, lanes).unwrap();
                     let [shared, private] = arrays(&g);

@@ -20,12 +20,14 @@ pub const HEADER_SIZE: usize = 16;
 /// The most ports that a client object of this form has locks for.
 ///
 /// # Panics
-/// If the layout is none of LLVM's.
+/// If the layout is none whose client is an object of LLVM's.
 pub(crate) const fn max_ports(layout: LayoutKind) -> u32 {
     match layout {
         LayoutKind::Llvm22 => 4096,
         LayoutKind::Llvm => 16384,
-        LayoutKind::Compact | LayoutKind::Line => panic!("no layout of LLVM's"),
+        LayoutKind::Compact | LayoutKind::Line | LayoutKind::First => {
+            panic!("no layout whose client is an object of LLVM's")
+        }
     }
 }
 
@@ -70,7 +72,7 @@ pub struct Client {
 /// Bytes of the client object of one of LLVM's layouts, locks included.
 ///
 /// # Panics
-/// If the layout is none of LLVM's.
+/// If the layout is none whose client is an object of LLVM's.
 pub const fn client_size(layout: LayoutKind) -> usize {
     let locks = max_ports(layout) as usize / 8;
     match layout {

@@ -88,6 +88,10 @@ impl Opcode {
     pub const PRINT_PART: Self = Self::builtin(0x100);
     /// Ends the program after a panic: a message, printed to standard error.
     pub const PANIC: Self = Self::builtin(0x101);
+    /// LLVM's first patch: writes a text of at most 56 bytes to standard error.
+    pub const FIRST_PRINT: Self = Self::first(1);
+    /// LLVM's first patch: ends the program.
+    pub const FIRST_EXIT: Self = Self::first(2);
     /// Adds one to the first word.
     pub const TEST_INCREMENT: Self = Self::builtin(0x8000);
     /// A fixed order of sends and receives, in which a counter goes to 9.
@@ -106,6 +110,17 @@ impl Opcode {
             "built-in opcodes are below 0x4000 or from 0x8000 on"
         );
         Self(BUILTIN_BASE + n as u32)
+    }
+
+    /// What has this number in the layout [`First`](crate::LayoutKind::First). From 256 on they were
+    /// left to programs: one opcode that nobody handles.
+    #[inline(always)]
+    pub const fn first(number: u64) -> Self {
+        match number {
+            0 => Self::NOOP,
+            1..=0xFF => Self::builtin(0x200 + number as u16),
+            _ => Self(u32::MAX),
+        }
     }
 
     /// The user opcode number `n`.
@@ -173,6 +188,8 @@ impl Opcode {
             Self::SYSTEM => "system",
             Self::PRINT_PART => "print_part",
             Self::PANIC => "panic",
+            Self::FIRST_PRINT => "first_print",
+            Self::FIRST_EXIT => "first_exit",
             Self::TEST_INCREMENT => "test_increment",
             Self::TEST_INTERFACE => "test_interface",
             Self::TEST_STREAM => "test_stream",
@@ -207,6 +224,18 @@ mod tests {
         for compact in 0..=u16::MAX {
             assert_eq!(Opcode::from_compact(compact).compact(), Some(compact));
         }
+    }
+
+    #[test]
+    fn numbers_of_the_first_patch_are_none_of_other_opcodes() {
+        let first = [0, 1, 2, 3, 0xFF, 0x100, 1 << 32 | 1, u64::MAX].map(Opcode::first);
+        let [noop, print, exit, unknown @ ..] = first;
+        assert_eq!(
+            [noop, print, exit],
+            [Opcode::NOOP, Opcode::FIRST_PRINT, Opcode::FIRST_EXIT]
+        );
+        assert_eq!(unknown.map(Opcode::name), [None; 5]);
+        assert_eq!((unknown[0].0, unknown[4].0), (0x6300_0203, u32::MAX));
     }
 
     #[test]

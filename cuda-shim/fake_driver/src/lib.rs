@@ -6,7 +6,8 @@
 //!
 //! - `_begin` goes through the array of constructors, `_end` backwards through that of destructors,
 //!   and for each `called: NAME` is written to stderr;
-//! - `_start` ORs `argc` into `ret`;
+//! - `_start` ORs `argc` into `ret`; one that takes a mailbox has a word written to standard error by
+//!   it before;
 //! - others write `ran: NAME` and how many threads.
 //!
 //! The environment variable `FAKE_CUDA` asks for trouble: `too-old` or `newer-code` from `cuInit`,
@@ -324,8 +325,13 @@ driver! {
                 // Without an environment it comes one word earlier.
                 let ret = words[if expected == 48 { 2 } else { 3 }];
                 let argc = words[0] as u32;
+                let mailbox = match expected {
+                    48 => Some([words[3], words[4], words[5]]),
+                    56 => Some([words[4], words[5], words[6]]),
+                    _ => None,
+                };
                 RUNNING.store(1, Ordering::SeqCst);
-                std::thread::spawn(move || kernel(argc, ret));
+                std::thread::spawn(move || kernel(argc, ret, mailbox));
             }
             _ => eprintln!("ran: {name} with {} threads", gx * gy * gz * bx * by * bz),
         }
@@ -370,13 +376,35 @@ driver! {
     }
 }
 
-fn kernel(argc: u32, ret: usize) {
+fn kernel(argc: u32, ret: usize, mailbox: Option<[usize; 3]>) {
     while trouble("hang") {
         std::thread::park();
+    }
+    if let Some(mailbox) = mailbox {
+        write_by(mailbox);
     }
     // SAFETY: the loader passes the address of memory of its device, aligned and for atomic access
     // only, and frees it after the kernel.
     let word = unsafe { AtomicU32::from_ptr(ret as *mut u32) };
     word.fetch_or(argc, Ordering::Relaxed);
     RUNNING.store(0, Ordering::SeqCst);
+}
+
+/// Writes a word to standard error as the first images for LLVM's RPC do.
+fn write_by([inbox, outbox, buffer]: [usize; 3]) {
+    // SAFETY: the loader passes the addresses of memory that it shares with the device, aligned and
+    // for atomic access only, and frees it after the kernel.
+    let word = |address: usize| unsafe { AtomicU32::from_ptr(address as *mut u32) };
+    for (i, value) in [1, 0, u32::from_le_bytes(*b"word"), u32::from(b'\n')]
+        .into_iter()
+        .enumerate()
+    {
+        word(buffer + 4 * i).store(value, Ordering::Relaxed);
+    }
+    for flag in [1, 0] {
+        word(outbox).store(flag, Ordering::Release);
+        while word(inbox).load(Ordering::Acquire) != flag {
+            std::thread::yield_now();
+        }
+    }
 }

@@ -6,7 +6,7 @@ use rpc_types::llvm::{
 use rpc_types::{Geometry, LayoutKind};
 
 use super::ServeError;
-use crate::device::{Device, DeviceError};
+use crate::device::{Device, DeviceError, StartForm};
 
 /// Where an image keeps its client object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub(super) enum Place {
     Global,
     /// At this device address.
     Address(u64),
+    /// Nowhere: it makes one of what its `_start` is passed.
+    Arguments,
 }
 
 /// The layout that the image's client of LLVM's expects, and where it is; `None` if there is none.
@@ -24,7 +26,8 @@ pub(super) fn find(device: &dyn Device) -> Result<Option<(LayoutKind, Place)>, S
         return Ok(Some((layout, Place::Global)));
     }
     let Some(bytes) = device.read_global(CLIENT_POINTER_SYMBOL, size_of::<u64>())? else {
-        return Ok(None);
+        let passed = device.start_form() != StartForm::Plain;
+        return Ok(passed.then_some((LayoutKind::First, Place::Arguments)));
     };
     let address = bytemuck::try_pod_read_unaligned(&bytes).unwrap_or(0);
     if address == 0 {
@@ -40,6 +43,9 @@ pub(super) fn complete(
     geometry: &Geometry,
     shared: u64,
 ) -> Result<(), DeviceError> {
+    if place == Place::Arguments {
+        return Ok(());
+    }
     // The locks are zero.
     let mut object = vec![0; client_size(geometry.layout)];
     let (old, new) = (
@@ -51,15 +57,13 @@ pub(super) fn complete(
         _ => bytemuck::bytes_of(&old),
     };
     object[..head.len()].copy_from_slice(head);
-    match place {
-        Place::Global => device.write_global(CLIENT_SYMBOL, &object),
-        Place::Address(address) => {
-            device
-                .copy_to_device(&object, address)
-                .map_err(|error| DeviceError::Api {
-                    call: "completing the image's RPC client",
-                    reason: error.to_string(),
-                })
-        }
-    }
+    let Place::Address(address) = place else {
+        return device.write_global(CLIENT_SYMBOL, &object);
+    };
+    device
+        .copy_to_device(&object, address)
+        .map_err(|error| DeviceError::Api {
+            call: "completing the image's RPC client",
+            reason: error.to_string(),
+        })
 }

@@ -2,6 +2,7 @@
 #![allow(unreachable_pub, reason = "one program in several files")]
 
 mod files;
+mod first;
 mod hostile;
 mod lanes;
 mod others;

@@ -131,6 +131,11 @@ impl<T: Layout> Drop for Rig<T> {
 }
 
 impl<T: Layout> Rig<T> {
+    /// What clients and server share.
+    pub fn shared(&self) -> &Heap<System> {
+        self.transport.shared()
+    }
+
     pub fn client(&self) -> Lone<T> {
         Lone(self.client_of(HostWarp { hint: 0 }))
     }

@@ -1,4 +1,5 @@
-//! What LLVM's libc expects: a word for each mailbox, opcodes in headers, no status.
+//! What LLVM's libc expects: a word for each mailbox, opcodes in headers, no status. Its first patch
+//! had no headers either.
 
 use rpc_bitmap::{Memory, System};
 use rpc_types::layout::{SUMMARY_PORTS, next_sequence};
@@ -6,18 +7,22 @@ use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
 
 use super::{Header, Reply, Request, Room, Transport};
 
-/// The layouts `Llvm22` and, with a doorbell, `Llvm`. Each mailbox is a word with one writer, which
-/// is 0 or 1: the parity of that side's hand-overs.
+/// The layouts of LLVM's libc, by their number. Each mailbox is a word with one writer, which is 0 or
+/// 1: the parity of that side's hand-overs.
 #[derive(Clone, Copy, Debug)]
-pub struct LlvmOf<M, const DOORBELL: bool> {
+pub struct LlvmOf<M, const NUMBER: u32> {
     shared: M,
     geometry: Geometry,
 }
 
 /// The layout `Llvm22`: LLVM's releases 20 to 22.
-pub type Llvm22<M> = LlvmOf<M, false>;
+pub type Llvm22<M> = LlvmOf<M, { LayoutKind::Llvm22 as u32 }>;
 /// The layout `Llvm`: since April 2026. The doorbell is never rung.
-pub type Llvm<M> = LlvmOf<M, true>;
+pub type Llvm<M> = LlvmOf<M, { LayoutKind::Llvm as u32 }>;
+/// The layout `First`: LLVM's first patch. A call is two hand-overs of each side, the client's second
+/// one an acknowledgement without a packet. The opcode is in the first one's packet, where a client
+/// of ours, which has no business here, would have to put it by itself.
+pub type First<M> = LlvmOf<M, { LayoutKind::First as u32 }>;
 
 /// Bytes from one mailbox to the next.
 const MAILBOX: u16 = 4;
@@ -31,7 +36,7 @@ const fn opcode(word: u32) -> Opcode {
     }
 }
 
-impl<M: Memory<Scope = System>, const DOORBELL: bool> LlvmOf<M, DOORBELL> {
+impl<M: Memory<Scope = System>, const NUMBER: u32> LlvmOf<M, NUMBER> {
     #[inline(always)]
     fn request(&self, port: u32) -> usize {
         self.geometry.requests() + port as usize * usize::from(MAILBOX)
@@ -46,14 +51,32 @@ impl<M: Memory<Scope = System>, const DOORBELL: bool> LlvmOf<M, DOORBELL> {
     fn header_at(&self, port: u32) -> usize {
         self.geometry.headers() + port as usize * rpc_types::llvm::HEADER_SIZE
     }
+
+    /// What is asked for, and by which lanes.
+    #[inline(always)]
+    fn asked(&self, port: u32, sequence: u32) -> (Opcode, u64) {
+        let mut words = [0; 2];
+        if Self::HEADERS {
+            self.shared.read(self.header_at(port), &mut words);
+            return (opcode(words[1] as u32), words[0]);
+        }
+        if sequence & 1 == 0 {
+            // The acknowledgement of a call whose handler has not waited for it.
+            return (Opcode::NOOP, 1);
+        }
+        self.shared
+            .read(self.geometry.packet(port, 0), &mut words[..1]);
+        (Opcode::first(words[0]), 1)
+    }
+
+    const HEADERS: bool = !matches!(Self::KIND, LayoutKind::First);
 }
 
-impl<M: Memory<Scope = System>, const DOORBELL: bool> Transport for LlvmOf<M, DOORBELL> {
+impl<M: Memory<Scope = System>, const NUMBER: u32> Transport for LlvmOf<M, NUMBER> {
     type Shared = M;
-    const KIND: LayoutKind = if DOORBELL {
-        LayoutKind::Llvm
-    } else {
-        LayoutKind::Llvm22
+    const KIND: LayoutKind = match LayoutKind::from_number(NUMBER) {
+        Some(kind) if kind.is_llvm() => kind,
+        _ => panic!("no layout of LLVM's"),
     };
     const OPCODE_IN_PACKETS: bool = false;
     const SPREADS: bool = false;
@@ -97,7 +120,7 @@ impl<M: Memory<Scope = System>, const DOORBELL: bool> Transport for LlvmOf<M, DO
 
     #[inline(always)]
     fn publish_request(&self, port: u32, request: &Request) {
-        if request.opening {
+        if request.opening && Self::HEADERS {
             let header = [request.mask, u64::from(request.opcode.0)];
             self.shared.write(self.header_at(port), &header);
         }
@@ -134,12 +157,12 @@ impl<M: Memory<Scope = System>, const DOORBELL: bool> Transport for LlvmOf<M, DO
 
     #[inline(always)]
     fn header(&self, port: u32, answered: u32) -> Option<Header> {
-        let mut header = [0; 2];
-        self.shared.read(self.header_at(port), &mut header);
+        let sequence = next_sequence(answered);
+        let (opcode, mask) = self.asked(port, sequence);
         Some(Header {
-            opcode: opcode(header[1] as u32),
-            mask: header[0] & (u64::MAX >> (64 - self.geometry.lanes)),
-            sequence: next_sequence(answered),
+            opcode,
+            mask: mask & (u64::MAX >> (64 - self.geometry.lanes)),
+            sequence,
             // Nothing tells one conversation from the next.
             opened: None,
             in_packets: true,
