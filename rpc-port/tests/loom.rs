@@ -294,6 +294,18 @@ fn line_call_after_call() {
     model::<Line<Model<System>>>(1, [&[LONG, STREAM], &[SHORT]]);
 }
 
+/// As [`line_call_after_call`]. A mailbox is a bit: a look at what it was two turns ago would see the
+/// answer to a call that nobody has looked at.
+#[test]
+fn compact_call_after_call() {
+    model::<Compact<Model<System>>>(1, [&[SHORT, SHORT], &[SHORT]]);
+}
+
+#[test]
+fn llvm_call_after_call() {
+    model::<Llvm<Model<System>>>(1, [&[SHORT, SHORT], &[SHORT]]);
+}
+
 /// A conversation of two sends: the server takes the packet again in the middle of a call, where it
 /// does not open the port but waits for it.
 fn two_sends<T: Cells + Send + Sync + 'static>(bytes: usize) {

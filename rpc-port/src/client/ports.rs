@@ -41,6 +41,10 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
             stamp: (before >> STAMP_SHIFT) as u32,
         };
         if before & IN_FLIGHT != 0 {
+            // Acquire: pairs with the release in `close` of the last holder, which has read the reply
+            // before this one. Where a mailbox is a bit, what it was two turns ago would pass for an
+            // answer.
+            self.private.acquire_dependent();
             let leader = (before >> LEADER_SHIFT) as u32 % u64::BITS;
             let answered = || self.transport.poll_reply(port, leader, found.sequence);
             if !in_flight || answered().is_none() {
