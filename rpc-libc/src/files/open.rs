@@ -100,23 +100,10 @@ async fn close(mut conversation: Conversation, files: Arc<Files>) -> Result<Flow
 }
 
 async fn close_one(conversation: &mut Conversation, slot: Arc<Slot>) -> u64 {
-    let waits = slot.waits;
-    let turn = if waits {
-        conversation.outside(slot.turn()).await
-    } else {
-        slot.turn().await
-    };
-    let work = move || {
-        let stream = turn.with(Option::take);
-        if stream.is_some_and(|mut stream| stream.flush()) {
-            0
-        } else {
-            EOF
-        }
-    };
-    if waits {
-        conversation.waiting(work).await
-    } else {
-        conversation.blocking(work).await
-    }
+    let turn = slot.turn(conversation).await;
+    let flush = turn.work(conversation, |stream| {
+        let stream = stream.take();
+        stream.is_some_and(|mut stream| stream.flush())
+    });
+    if flush.await { 0 } else { EOF }
 }

@@ -32,10 +32,12 @@ pub(super) trait Operation: 'static {
     fn is_quick(stream: &Stream, request: &Self::Request) -> bool;
     /// Does it.
     fn run(stream: &mut Stream, request: Self::Request) -> Self::Reply;
-    /// Does it with standard output or standard error.
-    fn console(console: &Console, stream: Stdio, request: &Self::Request) -> Self::Reply;
     /// The opcode's failure value.
     fn failure() -> Self::Reply;
+    /// Does it with standard output or standard error, of which most cannot be done.
+    fn console(_: &Console, _: Stdio, _: &Self::Request) -> Self::Reply {
+        Self::failure()
+    }
 }
 
 /// Sets the error indicator, as what cannot be done with the stream does.
@@ -78,12 +80,7 @@ async fn together<O: Operation>(
     group: Vec<(u32, O::Request)>,
     replies: &mut Vec<(u32, O::Reply)>,
 ) {
-    let waits = slot.waits;
-    let turn = if waits {
-        conversation.outside(slot.turn()).await
-    } else {
-        slot.turn().await
-    };
+    let turn = slot.turn(conversation).await;
     let mut group = group.into_iter().peekable();
     turn.with(|stream| {
         while let Some((lane, request)) = group.next_if(|(_, request)| {
@@ -96,17 +93,11 @@ async fn together<O: Operation>(
     if group.peek().is_none() {
         return;
     }
-    let rest = move || {
-        turn.with(|stream| {
-            let run = |(lane, request)| (lane, run::<O>(stream, request));
-            group.map(run).collect::<Vec<_>>()
-        })
-    };
-    replies.extend(if waits {
-        conversation.waiting(rest).await
-    } else {
-        conversation.blocking(rest).await
+    let rest = turn.work(conversation, move |stream| {
+        let run = |(lane, request)| (lane, run::<O>(stream, request));
+        group.map(run).collect::<Vec<_>>()
     });
+    replies.extend(rest.await);
 }
 
 /// Does `O`, unless the stream was closed while the call waited.

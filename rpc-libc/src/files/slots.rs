@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
+use rpc_server::Conversation;
+
 use super::stream::Stream;
 use super::turn::{Turns, lock};
 
@@ -38,8 +40,12 @@ impl Slot {
     }
 
     /// Waits until no other call has the stream.
-    pub(super) async fn turn(self: Arc<Self>) -> Turn {
-        self.turns.wait().await;
+    pub(super) async fn turn(self: Arc<Self>, conversation: &mut Conversation) -> Turn {
+        if self.waits {
+            conversation.outside(self.turns.wait()).await;
+        } else {
+            self.turns.wait().await;
+        }
         Turn(self)
     }
 
@@ -63,6 +69,21 @@ impl Turn {
     /// Works on the stream, which may have been closed.
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut Option<Stream>) -> R) -> R {
         f(&mut lock(&self.0.stream))
+    }
+
+    /// Works on the stream where that may take time, and ends the turn.
+    pub(super) async fn work<R: Send + 'static>(
+        self,
+        conversation: &mut Conversation,
+        f: impl FnOnce(&mut Option<Stream>) -> R + Send + 'static,
+    ) -> R {
+        let waits = self.0.waits;
+        let work = move || self.with(f);
+        if waits {
+            conversation.waiting(work).await
+        } else {
+            conversation.blocking(work).await
+        }
     }
 }
 

@@ -165,10 +165,6 @@ impl Operation for Seek {
         }
     }
 
-    fn console(_: &Console, _: Stdio, _: &Words) -> u64 {
-        EOF
-    }
-
     fn failure() -> u64 {
         EOF
     }
@@ -187,10 +183,6 @@ impl Operation for Tell {
 
     fn run(stream: &mut Stream, _: Words) -> u64 {
         stream.tell().unwrap_or(EOF)
-    }
-
-    fn console(_: &Console, _: Stdio, _: &Words) -> u64 {
-        EOF
     }
 
     fn failure() -> u64 {
@@ -216,10 +208,6 @@ impl Operation for Unget {
         } else {
             EOF
         }
-    }
-
-    fn console(_: &Console, _: Stdio, _: &Words) -> u64 {
-        EOF
     }
 
     fn failure() -> u64 {

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use rpc_server::{Conversation, Failure, Flow, Messages, Stream as Stdio, Table};
+use rpc_server::{Conversation, Failure, Flow, Messages, Table};
 use rpc_types::Opcode;
 
 use super::Files;
 use super::operation::{Operation, Target, each};
 use super::small::answer;
 use super::stream::Stream;
-use crate::console::Console;
 use crate::printf::{Streams, Written};
 
 pub(super) fn install(table: &mut Table, files: &Arc<Files>) {
@@ -50,10 +49,6 @@ impl Operation for Write {
 
     fn run(stream: &mut Stream, text: Text) -> u64 {
         stream.write(text.bytes())
-    }
-
-    fn console(_: &Console, _: Stdio, _: &Text) -> u64 {
-        0
     }
 
     fn failure() -> u64 {
