@@ -7,7 +7,7 @@
 use std::io;
 use std::sync::Arc;
 
-use rpc_bitmap::{Raw, System, words_here};
+use rpc_bitmap::words_here;
 use rpc_libc::{Libc, Policy};
 use rpc_port::{Compact, First, Line, Llvm, Llvm22, Transport};
 use rpc_server::{
@@ -16,86 +16,24 @@ use rpc_server::{
 use rpc_stats::{Observer, Source};
 use rpc_types::image::{ABI_VERSION, CLIENT_SYMBOL, ClientDescriptor, MAGIC};
 use rpc_types::{Geometry, LayoutKind};
-use thiserror::Error;
 
 use crate::cli::{MAX_IN_FLIGHT, Options, Poll};
-use crate::device::{Device, DeviceError, DeviceInfo, Grid, Mailbox, SharedBuffer};
+use crate::device::{Device, DeviceInfo, Grid, Mailbox, SharedBuffer};
 use crate::program::say;
 
+mod error;
 mod llvm;
+mod ports;
+mod region;
+
+pub use error::ServeError;
+pub(crate) use ports::expected;
+use ports::{ports, warps};
+pub use region::Region;
 
 /// Messages of at least so many bytes travel by reference, both ways where they can: below, a copy
 /// and its acknowledgement cost more than the packets do.
 pub const BULK: u32 = 32 << 10;
-
-/// Why an image's client cannot be served.
-#[derive(Debug, Error)]
-pub enum ServeError {
-    /// The client's descriptor does not start as one.
-    #[error("the image's {CLIENT_SYMBOL} is not an RPC client of gpurpc")]
-    Magic,
-    /// The client is of another version.
-    #[error(
-        "the image's RPC client has ABI version {0}, and this loader serves version {ABI_VERSION}: \
-         build the image with the rpc-device of this release, or take the loader of that one"
-    )]
-    Version(u32),
-    /// The client's layout has no name here.
-    #[error(
-        "the image's RPC client has layout {0}, and this loader knows 1 (Compact), 2 (Line), 3 \
-         (Llvm22) and 4 (Llvm)"
-    )]
-    Layout(u32),
-    /// The image was made with an LLVM libc that this release does not know.
-    #[error(
-        "the image's {symbol} has {0} bytes, and this loader knows 552 (LLVM 20 to 22) and 2096 \
-         (since April 2026): build the image with one of those",
-        symbol = rpc_types::llvm::CLIENT_SYMBOL
-    )]
-    LlvmSize(u64),
-    /// The image was made with an older LLVM libc, and does not say where its client is.
-    #[error(
-        "the image's {symbol} is null, so there is no RPC client to serve",
-        symbol = rpc_types::llvm::CLIENT_POINTER_SYMBOL
-    )]
-    LlvmPointer,
-    /// More ports are asked for than the layout has.
-    #[error(
-        "--ports {asked} is more than the {most} that layout {layout} of this image has",
-        layout = .layout.name()
-    )]
-    Ports {
-        /// Ports that were asked for.
-        asked: u32,
-        /// Which layout.
-        layout: LayoutKind,
-        /// The most it has.
-        most: u32,
-    },
-    /// What must be zero is not.
-    #[error("the image's RPC client has fields set that ABI version {ABI_VERSION} does not have")]
-    Reserved,
-    /// The host's processor lacks something that the image needs.
-    #[error(
-        "the image needs a host whose processor reads and writes 16 bytes in one access (x86-64 \
-         with AVX), which this one does not: build the image with the feature `compact`"
-    )]
-    Words,
-    /// A device that no layout has room for.
-    #[error("no layout has room for {ports} ports of {lanes} lanes")]
-    Geometry {
-        /// Ports that were wanted.
-        ports: u32,
-        /// Lanes of the device's warps.
-        lanes: u32,
-    },
-    /// The device refused memory or a copy.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// The server's threads could not be started.
-    #[error("the server could not be started: {0}")]
-    Threads(io::Error),
-}
 
 /// The client that a loaded image carries, checked.
 #[derive(Clone, Copy, Debug)]
@@ -332,42 +270,6 @@ impl Client {
     }
 }
 
-/// The memory that an image's client and its server both reach.
-#[derive(Clone, Copy, Debug)]
-pub struct Region {
-    geometry: Geometry,
-    shared: SharedBuffer,
-}
-
-impl Region {
-    /// What lies where.
-    pub const fn geometry(&self) -> Geometry {
-        self.geometry
-    }
-
-    /// What the kernel is to get, in the layout [`First`](LayoutKind::First):
-    /// [`Kernel::StartOver`](crate::device::Kernel::StartOver).
-    pub fn mailbox(&self) -> Option<Mailbox> {
-        let at = |offset: usize| self.shared.device + offset as u64;
-        let geometry = &self.geometry;
-        (geometry.layout == LayoutKind::First).then(|| Mailbox {
-            inbox: at(geometry.replies()),
-            outbox: at(geometry.requests()),
-            buffer: at(geometry.packets()),
-        })
-    }
-
-    /// The memory, for a [`Transport`].
-    ///
-    /// # Safety
-    /// The device outlives it, and besides the device only one server reaches it.
-    pub unsafe fn memory(&self) -> Raw<System> {
-        // SAFETY: the buffer is page-aligned, has `shared_size` bytes and belongs to the device, which
-        // the caller keeps.
-        unsafe { Raw::new(self.shared.host.as_ptr(), self.geometry.shared_size()) }
-    }
-}
-
 impl Serving {
     fn new(ports: Option<u32>, options: ServerOptions, observed: bool) -> Self {
         Self {
@@ -439,42 +341,6 @@ impl Start {
     }
 }
 
-/// How many ports: what the user says, else what the image wishes, else one for each warp.
-fn ports(asked: Option<u32>, wished: u32, warps: u32, layout: LayoutKind) -> u32 {
-    let own = if wished == 0 { warps } else { wished };
-    asked.map_or_else(|| own.clamp(1, layout.max_ports()), |asked| asked.max(1))
-}
-
-/// Ports for each warp of a grid: those whose last call nobody waited for are not free at once.
-const PER_WARP: u32 = 8;
-/// And at least so many: callers begin their search at different ports.
-const LEAST: u32 = 256;
-
-/// How many ports the warps of a grid make use of, at most as many as can be resident: memory for
-/// more takes time to be page-locked.
-fn warps(info: &DeviceInfo, grid: Grid) -> u32 {
-    let count = |n: [u32; 3]| n.iter().fold(1_u32, |all, n| all.saturating_mul(*n));
-    let block = count(grid.threads).div_ceil(info.lanes.max(1));
-    let ports = count(grid.blocks)
-        .saturating_mul(block)
-        .saturating_mul(PER_WARP);
-    ports.max(LEAST).min(info.resident_warps)
-}
-
-/// Shared memory for an image that has not been read yet: what the default layout takes, with the
-/// ports that the user or the grid asks for. `None` if that cannot be had: then the image will
-/// tell how much is really needed.
-pub(crate) fn expected(
-    device: &dyn Device,
-    grid: Grid,
-    asked: Option<u32>,
-) -> Option<SharedBuffer> {
-    let info = device.info();
-    let ports = ports(asked, 0, warps(info, grid), LayoutKind::Line);
-    let geometry = Geometry::new(LayoutKind::Line, ports, info.lanes)?;
-    device.allocate_shared(geometry.shared_size()).ok()
-}
-
 /// How a loader's server works by its command line; what it reports stands behind `name`.
 pub(crate) fn options(options: &Options, name: &'static str) -> ServerOptions {
     let mut server = ServerOptions {
@@ -504,7 +370,6 @@ impl From<Poll> for rpc_server::Poll {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rpc_types::layout::MAX_PORTS;
 
     #[test]
     fn clients_are_checked() {
@@ -529,17 +394,5 @@ mod tests {
             })
             .contains("fields")
         );
-    }
-
-    #[test]
-    fn ports_by_user_image_and_device() {
-        let line = |asked, wished, warps| ports(asked, wished, warps, LayoutKind::Line);
-        assert_eq!(line(Some(3), 5, 7), 3);
-        assert_eq!(line(None, 5, 7), 5);
-        assert_eq!(line(None, 0, 7), 7);
-        assert_eq!(line(None, u32::MAX, 7), MAX_PORTS);
-        assert_eq!(line(None, 0, u32::MAX), MAX_PORTS);
-        assert_eq!(line(None, 0, 0), 1);
-        assert_eq!(ports(None, 0, 8448, LayoutKind::Llvm22), 4095);
     }
 }
