@@ -2,8 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,6 +22,11 @@ use crate::report::{Calls, End, Report, ReportError, Stage};
 use crate::serve::{self, Client, ServeError, Serving};
 use crate::signals::{self, Interrupt};
 use crate::stats::{self, Stats};
+
+mod leave;
+
+pub use leave::leave;
+use leave::{depart, within};
 
 /// How often at most the run looks at what has no way to wake it.
 const TICK: Duration = Duration::from_micros(500);
@@ -377,27 +381,6 @@ impl Run<'_> {
     }
 }
 
-/// Runs `f` and waits for it, but not longer than `limit`; without a limit where the system has no
-/// thread left for it.
-fn within(limit: Duration, f: impl FnOnce() + Send + 'static) {
-    let (done, finished) = sync_channel(1);
-    // Whoever takes it runs it: a thread that could not be started has not.
-    let task = Arc::new(Mutex::new(Some(f)));
-    let take = |task: &Mutex<Option<_>>| task.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let theirs = Arc::clone(&task);
-    let thread = thread::Builder::new().spawn(move || {
-        if let Some(f) = take(&theirs) {
-            f();
-        }
-        let _ = done.send(());
-    });
-    if thread.is_ok() {
-        let _ = finished.recv_timeout(limit);
-    } else if let Some(f) = take(&task) {
-        f();
-    }
-}
-
 /// What was called, less what never was.
 fn calls(service: &Service) -> Vec<Calls> {
     let opcodes = service.counters().opcodes.into_iter();
@@ -412,20 +395,4 @@ fn calls(service: &Service) -> Vec<Calls> {
             errors: counters.errors,
         })
         .collect()
-}
-
-/// Ends the process as the program has: by SIGABRT if it has aborted.
-fn depart(aborted: bool, code: u8) -> ! {
-    if aborted {
-        signals::abort();
-    }
-    leave(code)
-}
-
-/// Ends the process with no word to the device: freeing its memory, resetting or unloading it
-/// blocks while a kernel runs, and so might what libraries do at an orderly exit. What is to be seen
-/// of standard output has been flushed by the caller.
-pub fn leave(code: u8) -> ! {
-    // SAFETY: `_exit` has no preconditions.
-    unsafe { libc::_exit(code.into()) }
 }

@@ -302,8 +302,8 @@ impl Geometry {
         }
     }
 
-    /// [`LayoutKind::Llvm22`] and [`LayoutKind::Llvm`]: the header of each port, {lanes that take part `u64`, opcode
-    /// `u32`, 0 `u32`}, written by the client when it opens the port.
+    /// [`LayoutKind::Llvm22`] and [`LayoutKind::Llvm`]: the header of each port, {lanes that take part
+    /// `u64`, opcode `u32`, 0 `u32`}, written by the client when it opens the port.
     #[inline(always)]
     pub const fn headers(&self) -> usize {
         self.requests() + self.total() * 4
