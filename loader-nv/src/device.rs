@@ -249,12 +249,12 @@ impl Device for CudaDevice {
     }
 
     fn has_kernel(&self, kernel: &Kernel) -> bool {
-        self.function(crate::launch::name(kernel))
+        self.function(crate::parameters::name(kernel))
             .is_ok_and(|found| found.is_some())
     }
 
     fn start_form(&self) -> StartForm {
-        crate::launch::start_form(self.parameters_of(GPU_KERNELS.start))
+        crate::parameters::start_form(self.parameters_of(GPU_KERNELS.start))
     }
 
     fn check_plain(&self, name: &str) -> Result<(), DeviceError> {

@@ -10,7 +10,8 @@
 //! | `image` | PTX and cubin: checked, loaded, the compiler's words kept |
 //! | `jit` | the driver's compiler |
 //! | `cubin`, `ptx` | which kernels an image has and what they take |
-//! | `launch` | kernels and their parameters, faults |
+//! | `launch` | starting kernels, seeing them end, faults |
+//! | `parameters` | the kernels' names and what they take |
 //! | `memory` | shared, private and heap memory; which of it may be copied |
 //! | `copies` | copies while a kernel runs, and the page-locked memory that they go through |
 //! | `environment` | what the driver reads from the environment when it starts |
@@ -31,6 +32,7 @@ mod jit;
 mod launch;
 pub mod measure;
 mod memory;
+mod parameters;
 mod ptx;
 
 pub use backend::Nvidia;
