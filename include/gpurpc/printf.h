@@ -157,6 +157,7 @@ GPURPC_ONCE int gpurpc_vfprintf(gpurpc_file file, const char *format, va_list ar
             break;
         case 's':
         case 'p':
+        case 'n': /* the host takes it, and prints the conversion as it stands */
             gpurpc_put_pointer(&block, va_arg(list, const void *));
             break;
         case 0:

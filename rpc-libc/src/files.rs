@@ -30,6 +30,7 @@ use mode::Mode;
 use operation::Target;
 use slots::{Slot, Slots};
 use stream::Stream;
+pub(crate) use turn::lock;
 
 /// All streams of a device's program.
 pub(crate) struct Files {

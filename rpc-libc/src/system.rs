@@ -12,6 +12,10 @@ use rpc_types::Opcode;
 
 use crate::path::text;
 
+mod running;
+
+use running::Running;
+
 type Function = dyn Fn(&[u8]) -> u64 + Send + Sync;
 
 /// Functions of the host that the device may call, by a number of the program's own choice.
@@ -58,8 +62,12 @@ pub(crate) fn install(
     functions: HostFunctions,
 ) {
     let output = Arc::clone(output);
+    let running = Arc::new(Running::default());
+    let commands = Arc::clone(&running);
+    table.at_drain(move || commands.end());
     table.conversation(Opcode::SYSTEM, "system", move |conversation| {
-        system(conversation, Arc::clone(&output), allowed)
+        let may = allowed.then(|| Arc::clone(&running));
+        system(conversation, Arc::clone(&output), may)
     });
     let functions = Arc::new(functions);
     table.conversation(Opcode::HOST_CALL, "host_call", move |conversation| {
@@ -80,7 +88,7 @@ enum Order {
 async fn system(
     mut conversation: Conversation,
     output: Arc<dyn Output>,
-    allowed: bool,
+    allowed: Option<Arc<Running>>,
 ) -> Result<Flow, Failure> {
     let messages = conversation.recv_n_lossy(u64::MAX).await?;
     let orders = messages.iter().map(|(lane, message)| {
@@ -92,15 +100,19 @@ async fn system(
     });
     let orders: Vec<_> = orders.collect();
     let is_command = |order: &Order| matches!(order, Order::Command(_));
-    let results = if allowed && orders.iter().any(is_command) {
-        let run = move || {
-            output.flush();
-            orders.iter().map(|order| obey(order, true)).collect()
-        };
-        conversation.waiting(run).await
-    } else {
-        let answer = |order: &Order| obey(order, allowed && !is_command(order));
-        orders.iter().map(answer).collect::<Vec<_>>()
+    let results = match allowed {
+        Some(running) if orders.iter().any(is_command) => {
+            let run = move || {
+                output.flush();
+                let obey = |order| obey(order, Some(&running));
+                orders.iter().map(obey).collect()
+            };
+            conversation.waiting(run).await
+        }
+        allowed => {
+            let answer = |order| obey(order, allowed.as_deref());
+            orders.iter().map(answer).collect::<Vec<_>>()
+        }
     };
     let mut results = results.into_iter();
     // Lanes come in order.
@@ -110,20 +122,19 @@ async fn system(
     Ok(Flow::Continue)
 }
 
-fn obey(order: &Order, allowed: bool) -> i32 {
-    match order {
-        Order::Question => allowed.into(),
-        Order::Command(command) if allowed => shell(command),
-        Order::Command(_) | Order::Broken => -1,
+/// What has come of it; commands need to be allowed.
+fn obey(order: &Order, allowed: Option<&Running>) -> i32 {
+    match (order, allowed) {
+        (Order::Question, _) => allowed.is_some().into(),
+        (Order::Command(command), Some(running)) => shell(command, running),
+        (Order::Command(_), None) | (Order::Broken, _) => -1,
     }
 }
 
-/// Runs a command of the shell to its end. It has this process's standard streams.
-fn shell(command: &OsStr) -> i32 {
-    let status = Command::new("/bin/sh")
-        .args(["-c", "--"])
-        .arg(command)
-        .status();
+/// Runs a command of the shell to its end, or that of the run. It has this process's standard streams.
+fn shell(command: &OsStr, running: &Running) -> i32 {
+    let mut shell = Command::new("/bin/sh");
+    let status = running.run(shell.args(["-c", "--"]).arg(command));
     status.map_or(-1, ExitStatusExt::into_raw)
 }
 

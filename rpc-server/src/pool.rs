@@ -13,6 +13,9 @@ use crate::shared::lock;
 pub(crate) const DISK: (&str, usize) = ("pool", 4);
 /// Threads for work that waits for somebody else: they sleep nearly all the time.
 pub(crate) const OUTSIDE: (&str, usize) = ("wait", 64);
+/// The thread that writes one of the program's streams of text: one, as its texts come one after the
+/// other, and its own, as whoever waits somewhere else, for good maybe, is not to keep text back.
+pub(crate) const TEXT: (&str, usize) = ("text", 1);
 
 type Job = Box<dyn FnOnce() + Send>;
 

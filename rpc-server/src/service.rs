@@ -135,25 +135,32 @@ impl Service {
         self.shared.enter(DRAINING, deadline);
         let progress = self.shared.wait_ended(deadline + GRACE);
         let mut late = progress.late || progress.ended < self.shared.controls.len();
-        // Writing may block for good where nobody reads: not on this thread.
+        // Writing may block for good where nobody reads: not on this thread, and nothing else that
+        // is to be written waits for it.
         let (done, finished) = mpsc::channel();
-        let shared = Arc::clone(&self.shared);
-        let hooks = thread::Builder::new()
-            .name("gpurpc-drain".into())
-            .spawn(move || {
-                shared.table.drained();
-                // Before the caller goes on: it may be about to free what this refers to.
-                drop(shared);
-                let _ = done.send(());
-            });
-        if hooks.is_ok() {
-            let left = deadline
-                .saturating_duration_since(Instant::now())
-                .max(LEAST_FOR_HOOKS);
+        let mut running = 0;
+        for hook in 0..self.shared.table.hooks() {
+            let (done, shared) = (done.clone(), Arc::clone(&self.shared));
+            let thread = thread::Builder::new()
+                .name("gpurpc-drain".into())
+                .spawn(move || {
+                    shared.table.drained(hook);
+                    // Before the caller goes on: it may be about to free what this refers to.
+                    drop(shared);
+                    let _ = done.send(());
+                });
+            if thread.is_ok() {
+                running += 1;
+            } else {
+                // The system has no thread left for it: better here than not at all.
+                self.shared.table.drained(hook);
+            }
+        }
+        drop(done);
+        let until = deadline.max(Instant::now() + LEAST_FOR_HOOKS);
+        for _ in 0..running {
+            let left = until.saturating_duration_since(Instant::now());
             late |= finished.recv_timeout(left).is_err();
-        } else {
-            // The system has no thread left for it: better here than not at all.
-            self.shared.table.drained();
         }
         Drained {
             cancelled: progress.cancelled,

@@ -14,7 +14,7 @@ use crate::counters::Block;
 use crate::handler::End;
 use crate::memory::DeviceMemory;
 use crate::options::{Options, Report};
-use crate::pool::{DISK, OUTSIDE, Pool};
+use crate::pool::{DISK, OUTSIDE, Pool, TEXT};
 use crate::table::Frozen;
 
 /// A lock whose holder panicked still guards good data here: every holder leaves it whole.
@@ -59,6 +59,8 @@ pub(crate) struct Context {
     pub(crate) pool: Pool,
     /// For work that waits for somebody outside: it never holds up what the pool does.
     pub(crate) outside: Pool,
+    /// For text that may have to wait for its reader, by stream.
+    pub(crate) text: [Pool; 2],
     pub(crate) max_message: u64,
     pub(crate) bulk: u64,
 }
@@ -220,6 +222,7 @@ impl Shared {
                 budget: Budget::new(options.max_in_flight),
                 pool: Pool::new(DISK),
                 outside: Pool::new(OUTSIDE),
+                text: [TEXT; 2].map(Pool::new),
                 max_message: options.max_message,
                 bulk: options.bulk,
             }),

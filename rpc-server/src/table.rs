@@ -144,7 +144,8 @@ impl Table {
         });
     }
 
-    /// Runs `f` when a service over this table is drained, after the last call was served.
+    /// Runs `f` when a service over this table is drained, after the last call was served; at the same
+    /// time as the others that are to run then, none of which waits for another.
     pub fn at_drain(&mut self, f: impl Fn() + Send + Sync + 'static) {
         self.at_drain.push(Box::new(f));
     }
@@ -209,9 +210,14 @@ pub(crate) struct Frozen {
 }
 
 impl Frozen {
-    /// Runs what is to run when the last call was served.
-    pub(crate) fn drained(&self) {
-        for hook in &self.at_drain {
+    /// How many functions are to run when the last call was served.
+    pub(crate) const fn hooks(&self) -> usize {
+        self.at_drain.len()
+    }
+
+    /// Runs one of them.
+    pub(crate) fn drained(&self, hook: usize) {
+        if let Some(hook) = self.at_drain.get(hook) {
             hook();
         }
     }

@@ -21,6 +21,7 @@ on_both_layouts!(
     first_end_counts,
     drain_serves_and_cancels,
     drain_is_bounded,
+    what_is_written_at_the_end,
     drop_lets_clients_go,
     stop_device,
     idle_scans_little,
@@ -196,6 +197,24 @@ fn drain_is_bounded<T: Layout>() {
     assert!(rig.service.drain(Duration::from_millis(50)).late);
     assert!(start.elapsed() < SECOND);
     go.store(true, Relaxed);
+    assert!(rig.service.stop());
+}
+
+/// Where nobody reads what one has to write, the others write all the same.
+fn what_is_written_at_the_end<T: Layout>() {
+    let mut plan = Plan::new(4);
+    let (go, gate) = std::sync::mpsc::channel::<()>();
+    let gate = std::sync::Mutex::new(gate);
+    plan.table.at_drain(move || {
+        let _ = gate.lock().unwrap().recv();
+    });
+    let written = Arc::new(AtomicBool::new(false));
+    let other = Arc::clone(&written);
+    plan.table.at_drain(move || other.store(true, Relaxed));
+    let rig = plan.start::<T>();
+    assert!(rig.service.drain(Duration::from_millis(50)).late);
+    eventually("the other one", || written.load(Relaxed));
+    drop(go);
     assert!(rig.service.stop());
 }
 

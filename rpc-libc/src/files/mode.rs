@@ -1,6 +1,6 @@
 //! What a file is opened for, and how.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, FileType, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -87,15 +87,24 @@ impl Mode {
         options.open(path)
     }
 
-    /// Whether opening `path` waits for somebody: for the other end of a pipe.
+    /// Whether opening `path` may wait for somebody: for the other end of a pipe, or, where it is a
+    /// device, for who is on the line.
     pub(super) fn waits_for(path: &Path) -> bool {
-        fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo())
+        let waits = |kind: FileType| kind.is_fifo() || kind.is_char_device();
+        fs::metadata(path).is_ok_and(|metadata| waits(metadata.file_type()))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn devices_may_wait_and_files_do_not() {
+        let waits = |path: &str| Mode::waits_for(Path::new(path));
+        assert!(waits("/dev/null"));
+        assert!(!waits("/") && !waits(file!()) && !waits("/no such file"));
+    }
 
     #[test]
     fn modes_of_c_and_no_others() {

@@ -1,14 +1,18 @@
 //! Paths, commands, functions of the host, memory, and LLVM's tests.
 
-use std::fs;
+use std::io::{Read, pipe};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
+use std::{fs, process, thread};
 
+use rpc_bitmap::{Heap, System};
+use rpc_port::Line;
 use rpc_port::procedure::{Free, Malloc};
 use rpc_server::{DeviceMemory, MemoryError};
 use rpc_types::Opcode;
 
-use crate::rig::{Calls, EOF, Layout, Plan, Steps, Whole, c, on_all_layouts};
+use crate::rig::{Calls, EOF, Layout, Plan, SECOND, Steps, Whole, c, eventually, on_all_layouts};
 
 on_all_layouts!(
     removing,
@@ -93,6 +97,36 @@ fn commands<T: Layout>() {
     rig.team(|lane, client| {
         let command = c(format!("exit {lane}"));
         assert_eq!(client.say(Opcode::SYSTEM, &command), u64::from(lane) << 8);
+    });
+}
+
+/// A command that runs when the run ends ends with it, and all that it waits for.
+#[test]
+fn commands_at_the_end() {
+    let mut plan = Plan::new(2);
+    plan.system = true;
+    let rig = plan.start::<Line<Heap<System>>>();
+    let (mut reader, writer) = pipe().unwrap();
+    let fd = writer.as_raw_fd();
+    let ready = rig.path("ready");
+    // Each of the two holds the pipe.
+    let held = format!("/proc/{}/fd/{fd}", process::id());
+    let command = c(format!(
+        "exec > '{held}'; (touch '{ready}'; sleep 1000; true); sleep 1000; true"
+    ));
+    thread::scope(|scope| {
+        let client = rig.client();
+        scope.spawn(move || {
+            let mut port = client.0.open(Opcode::SYSTEM).unwrap().dynamic();
+            port.put_n(&command);
+            assert!(port.recv(8, |_, _| ()).is_err(), "the run is over");
+        });
+        eventually("the command", || fs::exists(&ready).unwrap());
+        drop(writer);
+        assert!(!rig.service.drain(20 * SECOND).late);
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        rig.service.stop_device();
     });
 }
 

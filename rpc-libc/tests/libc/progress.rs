@@ -1,14 +1,22 @@
 //! Long work on one port, and all others.
 
-use std::fs;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::thread;
+use std::time::Instant;
+use std::{fs, io, thread};
 
 use rpc_port::procedure::Increment;
+use rpc_server::{Captured, Output, Stream};
+use rpc_types::Opcode;
 
-use crate::rig::{Calls, Layout, Plan, eventually, on_all_layouts};
+use crate::rig::{Calls, Layout, Plan, SECOND, eventually, on_all_layouts};
 
-on_all_layouts!(a_long_stream, pipes_that_wait, two_ports_on_one_file);
+on_all_layouts!(
+    a_long_stream,
+    pipes_that_wait,
+    text_beside_pipes_that_wait,
+    two_ports_on_one_file,
+);
 
 /// A stream on one port, thousands of packets long, and the others make calls all the while.
 fn a_long_stream<T: Layout>() {
@@ -79,6 +87,61 @@ fn pipes_that_wait<T: Layout>() {
         }
     });
     rig.is_whole();
+}
+
+/// Text that is left to a thread that may wait.
+struct Left(Arc<Captured>);
+
+impl Output for Left {
+    fn stdout(&self, bytes: &[u8]) -> io::Result<()> {
+        self.0.stdout(bytes)
+    }
+
+    fn stderr(&self, bytes: &[u8]) -> io::Result<()> {
+        self.0.stderr(bytes)
+    }
+
+    fn may_wait(&self, _: Stream, _: usize) -> bool {
+        true
+    }
+}
+
+/// More calls wait for pipes than any number of threads, and text goes out all the same.
+fn text_beside_pipes_that_wait<T: Layout>() {
+    const CALLS: usize = 80;
+    let output = Arc::new(Captured::default());
+    let mut plan = Plan::new(CALLS as u32 + 4);
+    plan.output = Some(Arc::new(Left(output.clone())));
+    let rig = plan.start::<T>();
+    let pipe = rig.path("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    thread::scope(|scope| {
+        for _ in 0..CALLS {
+            scope.spawn(|| assert_ne!(rig.client().fopen(&pipe, "r"), 0));
+        }
+        eventually("the wait of all", || {
+            rig.service.open_exchanges().len() == CALLS
+        });
+        let client = rig.client();
+        let texts = scope.spawn(move || {
+            assert_eq!(client.say(Opcode::WRITE_TO_STDOUT, b"out"), 3);
+            assert_eq!(client.say(Opcode::WRITE_TO_STDERR, b"err"), 3);
+        });
+        let limit = Instant::now() + 20 * SECOND;
+        while !texts.is_finished() && Instant::now() < limit {
+            thread::sleep(SECOND / 1000);
+        }
+        let went = texts.is_finished();
+        // For all of them, the later ones too.
+        let writer = fs::OpenOptions::new().read(true).write(true).open(&pipe);
+        texts.join().unwrap();
+        eventually("the end of all", || rig.service.open_exchanges().is_empty());
+        drop(writer);
+        assert!(went, "the text has waited with the pipes");
+    });
+    assert_eq!(output.text(Stream::Stdout), "out");
+    assert_eq!(output.text(Stream::Stderr), "err");
 }
 
 /// Each call's text stays together, and none is lost.

@@ -22,10 +22,10 @@ impl Conversation {
             Ok(())
         } else if output.may_wait(stream, text.len()) {
             let output = Arc::clone(output);
-            // Where nobody reads, files go on.
+            // Where nobody reads, files and the other stream go on.
             let context = Arc::clone(&self.context);
             let print = move || write(&*output, stream, &text);
-            context.outside.run(print).await
+            context.text[stream as usize].run(print).await
         } else {
             write(&**output, stream, &text)
         }
