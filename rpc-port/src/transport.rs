@@ -110,6 +110,8 @@ pub struct Reply {
 /// Everything else needs [`acquire`](Self::acquire) after the look: then all is seen that the other
 /// side's `publish_...` released. `put` and `take` copy a packet and are for the side that owns it.
 /// Ports are below [`Geometry::total_ports`], lanes and packets below its `lanes`.
+///
+/// What has a body is for layouts without words of 16 bytes: nothing is in words there.
 pub trait Transport: Clone {
     /// The memory that both sides reach.
     type Shared: Memory<Scope = System>;
@@ -147,14 +149,23 @@ pub trait Transport: Clone {
 
     /// Whether this side, a client, looks for replies lane by lane, and sends short messages in
     /// words.
-    fn by_lane(&self) -> bool;
+    #[inline(always)]
+    fn by_lane(&self) -> bool {
+        false
+    }
 
     /// Client: writes a lane's message, to be read with the request of number `sequence`.
-    fn put_word(&self, port: u32, lane: u32, sequence: u32, word: u64);
+    #[inline(always)]
+    fn put_word(&self, port: u32, lane: u32, sequence: u32, word: u64) {
+        let _ = (port, lane, sequence, word);
+    }
 
     /// Client: writes what of a lane's message does not go into its word, as
     /// [`put_word`](Self::put_word) writes that.
-    fn put_tails(&self, port: u32, lane: u32, sequence: u32, packet: &Packet, bytes: usize);
+    #[inline(always)]
+    fn put_tails(&self, port: u32, lane: u32, sequence: u32, packet: &Packet, bytes: usize) {
+        let _ = (port, lane, sequence, packet, bytes);
+    }
 
     /// Client: hands the port over.
     fn publish_request(&self, port: u32, request: &Request);
@@ -164,6 +175,7 @@ pub trait Transport: Clone {
 
     /// Client: reads the first `bytes` bytes of what of a lane's `reply` to request `sequence` is not
     /// in its word; `false` while it is on its way.
+    #[inline(always)]
     fn take_reply_tails(
         &self,
         port: u32,
@@ -171,13 +183,19 @@ pub trait Transport: Clone {
         reply: &Reply,
         of_lane: (u32, &mut Packet),
         bytes: usize,
-    ) -> bool;
+    ) -> bool {
+        let _ = (port, sequence, reply, of_lane, bytes);
+        true
+    }
 
     /// Client: the status of a reply that has been acquired.
     fn reply_status(&self, port: u32, reply: &Reply) -> Status;
 
     /// Client: what is to be done before the sequence numbers of `port` start again.
-    fn restart(&self, port: u32);
+    #[inline(always)]
+    fn restart(&self, port: u32) {
+        let _ = port;
+    }
 
     /// Server: whether there is another request than the one of number `answered`.
     fn poll_request(&self, port: u32, answered: u32) -> bool;
@@ -248,14 +266,22 @@ pub trait Transport: Clone {
     }
 
     /// Server: a lane's message of a request that is in words.
-    fn take_word(&self, port: u32, lane: u32) -> u64;
+    #[inline(always)]
+    fn take_word(&self, port: u32, lane: u32) -> u64 {
+        let _ = (port, lane);
+        0
+    }
 
     /// Server: reads what of a lane's message is not in its word, once [`header`](Self::header) or
     /// [`take_request`](Self::take_request) has seen it.
-    fn take_tails(&self, port: u32, lane: u32, packet: &mut Packet, bytes: usize);
+    #[inline(always)]
+    fn take_tails(&self, port: u32, lane: u32, packet: &mut Packet, bytes: usize) {
+        let _ = (port, lane, packet, bytes);
+    }
 
     /// Server: writes what of all lanes' replies does not go into their words, before
     /// [`put_reply_words`](Self::put_reply_words).
+    #[inline(always)]
     fn put_reply_tails(
         &self,
         places: &Self::Places,
@@ -263,11 +289,16 @@ pub trait Transport: Clone {
         header: &Header,
         bytes: usize,
         room: &Room,
-    );
+    ) {
+        let _ = (places, port, header, bytes, room);
+    }
 
     /// Server: answers one lane, with a message in its word; all lanes of the mask are to be
     /// answered. Only if the client looks lane by lane.
-    fn put_reply_word(&self, port: u32, lane: u32, sequence: u32, bytes: usize, word: u64);
+    #[inline(always)]
+    fn put_reply_word(&self, port: u32, lane: u32, sequence: u32, bytes: usize, word: u64) {
+        let _ = (port, lane, sequence, bytes, word);
+    }
 
     /// Server: hands the port back, with a status and, if `in_packets`, with what it put into them.
     fn publish_reply(&self, port: u32, header: &Header, status: Status, in_packets: bool);
@@ -279,7 +310,10 @@ pub trait Transport: Clone {
     fn take(&self, port: u32, index: u32, packet: &mut Packet, bytes: usize);
 
     /// Server, after `answered` was the number of the last request and before it answers `sequence`.
-    fn before_reply(&self, port: u32, answered: u32, sequence: u32);
+    #[inline(always)]
+    fn before_reply(&self, port: u32, answered: u32, sequence: u32) {
+        let _ = (port, answered, sequence);
+    }
 
     /// After a flag was seen turned: what the other side wrote before it turned it is seen now.
     #[inline(always)]

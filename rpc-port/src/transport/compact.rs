@@ -5,7 +5,7 @@ use rpc_types::layout::next_sequence;
 use rpc_types::packet::PACKET_WORDS;
 use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
 
-use super::{Header, Reply, Request, Room, Transport};
+use super::{Header, Reply, Request, Transport};
 
 /// The layout `Compact`. A mailbox bit is flipped by an atomic addition on a word that other
 /// threads of the same side flip other bits of; each word has one writing side.
@@ -82,22 +82,6 @@ impl<M: Memory<Scope = System>> Transport for Compact<M> {
     }
 
     #[inline(always)]
-    fn by_lane(&self) -> bool {
-        false
-    }
-
-    #[inline(always)]
-    fn put_word(&self, _: u32, _: u32, _: u32, _: u64) {}
-
-    #[inline(always)]
-    fn put_tails(&self, _: u32, _: u32, _: u32, _: &Packet, _: usize) {}
-
-    #[inline(always)]
-    fn take_reply_tails(&self, _: u32, _: u32, _: &Reply, _: (u32, &mut Packet), _: usize) -> bool {
-        true
-    }
-
-    #[inline(always)]
     fn publish_request(&self, port: u32, request: &Request) {
         if request.opening {
             self.shared.store64(self.mask(port), request.mask);
@@ -123,9 +107,6 @@ impl<M: Memory<Scope = System>> Transport for Compact<M> {
     fn reply_status(&self, port: u32, _: &Reply) -> Status {
         Status(self.shared.load32(self.status(port)))
     }
-
-    #[inline(always)]
-    fn restart(&self, _: u32) {}
 
     #[inline(always)]
     fn poll_request(&self, port: u32, answered: u32) -> bool {
@@ -155,20 +136,6 @@ impl<M: Memory<Scope = System>> Transport for Compact<M> {
             by_lane: false,
         })
     }
-
-    #[inline(always)]
-    fn take_word(&self, _: u32, _: u32) -> u64 {
-        0
-    }
-
-    #[inline(always)]
-    fn take_tails(&self, _: u32, _: u32, _: &mut Packet, _: usize) {}
-
-    #[inline(always)]
-    fn put_reply_tails(&self, (): &(), _: u32, _: &Header, _: usize, _: &Room) {}
-
-    #[inline(always)]
-    fn put_reply_word(&self, _: u32, _: u32, _: u32, _: usize, _: u64) {}
 
     #[inline(always)]
     fn publish_reply(&self, port: u32, header: &Header, status: Status, _: bool) {
@@ -204,7 +171,4 @@ impl<M: Memory<Scope = System>> Transport for Compact<M> {
             &mut packet.words[..words(bytes)],
         );
     }
-
-    #[inline(always)]
-    fn before_reply(&self, _: u32, _: u32, _: u32) {}
 }

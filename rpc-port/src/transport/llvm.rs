@@ -5,7 +5,7 @@ use rpc_bitmap::{Memory, System};
 use rpc_types::layout::{SUMMARY_PORTS, next_sequence};
 use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
 
-use super::{Header, Reply, Request, Room, Transport};
+use super::{Header, Reply, Request, Transport};
 
 /// The layouts of LLVM's libc, by their number. Each mailbox is a word with one writer, which is 0 or
 /// 1: the parity of that side's hand-overs.
@@ -103,22 +103,6 @@ impl<M: Memory<Scope = System>, const NUMBER: u32> Transport for LlvmOf<M, NUMBE
     }
 
     #[inline(always)]
-    fn by_lane(&self) -> bool {
-        false
-    }
-
-    #[inline(always)]
-    fn put_word(&self, _: u32, _: u32, _: u32, _: u64) {}
-
-    #[inline(always)]
-    fn put_tails(&self, _: u32, _: u32, _: u32, _: &Packet, _: usize) {}
-
-    #[inline(always)]
-    fn take_reply_tails(&self, _: u32, _: u32, _: &Reply, _: (u32, &mut Packet), _: usize) -> bool {
-        true
-    }
-
-    #[inline(always)]
     fn publish_request(&self, port: u32, request: &Request) {
         if request.opening && Self::HEADERS {
             let header = [request.mask, u64::from(request.opcode.0)];
@@ -146,9 +130,6 @@ impl<M: Memory<Scope = System>, const NUMBER: u32> Transport for LlvmOf<M, NUMBE
     fn reply_status(&self, _: u32, _: &Reply) -> Status {
         Status::SUCCESS
     }
-
-    #[inline(always)]
-    fn restart(&self, _: u32) {}
 
     #[inline(always)]
     fn poll_request(&self, port: u32, answered: u32) -> bool {
@@ -179,20 +160,6 @@ impl<M: Memory<Scope = System>, const NUMBER: u32> Transport for LlvmOf<M, NUMBE
     }
 
     #[inline(always)]
-    fn take_word(&self, _: u32, _: u32) -> u64 {
-        0
-    }
-
-    #[inline(always)]
-    fn take_tails(&self, _: u32, _: u32, _: &mut Packet, _: usize) {}
-
-    #[inline(always)]
-    fn put_reply_tails(&self, (): &(), _: u32, _: &Header, _: usize, _: &Room) {}
-
-    #[inline(always)]
-    fn put_reply_word(&self, _: u32, _: u32, _: u32, _: usize, _: u64) {}
-
-    #[inline(always)]
     fn publish_reply(&self, port: u32, header: &Header, _: Status, _: bool) {
         // Release: pairs with the client's `poll_reply`, then `acquire`. The client then sees the
         // packets that this thread wrote.
@@ -211,9 +178,6 @@ impl<M: Memory<Scope = System>, const NUMBER: u32> Transport for LlvmOf<M, NUMBE
         let words = &mut packet.words[..bytes.div_ceil(8)];
         self.shared.read(self.geometry.packet(port, index), words);
     }
-
-    #[inline(always)]
-    fn before_reply(&self, _: u32, _: u32, _: u32) {}
 
     /// Clients leave no word.
     #[inline(always)]
