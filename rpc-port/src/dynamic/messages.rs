@@ -151,7 +151,7 @@ impl<P: Process> DynamicPort<P> {
     ///
     /// # Errors
     /// What ended the conversation; [`Status::TOO_LONG`] if `sink` refuses a lane's message: a
-    /// server then [`fail`](Self::fail)s the call.
+    /// server then `fail`s the call.
     #[inline(always)]
     pub fn recv_n(&mut self, sink: &mut impl Sink) -> Result<(), Error> {
         let mut lengths = P::Lengths::ZERO;
