@@ -1,11 +1,15 @@
 //! What the device program calls besides the built-in services.
 
+use std::fs::File;
+use std::io::PipeReader;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bench_calls::{Discard, PACKETS, Sample, pattern};
+use rpc_libc::Libc;
 use rpc_port::StreamProcedure;
 use rpc_port::procedure::Empty;
-use rpc_server::{Conversation, Failure, Flow, Piece, Table};
+use rpc_server::{Conversation, Failure, Flow, Output, Piece, Standard, Table};
 use rpc_types::packet::MAX_LANES;
 
 /// Numbers that the device has reported.
@@ -26,8 +30,11 @@ impl Samples {
     }
 }
 
-/// Adds the handlers to `table`.
-pub(crate) fn install(table: &mut Table, samples: Samples) {
+/// Adds the handlers to `table`, and has the device read from `input`.
+pub(crate) fn install(table: &mut Table, samples: Samples, input: PipeReader) {
+    let output: Arc<dyn Output> = Arc::new(Standard);
+    let input = File::from(OwnedFd::from(input));
+    Libc::new().stdin(input).install(table, &output);
     table.procedure::<Sample>(move |_, value| {
         samples.push(value);
         Ok(Empty)

@@ -1,5 +1,6 @@
 //! A device with the image loaded, and the server that is behind it at the moment.
 
+use std::io::{self, PipeWriter};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -45,7 +46,9 @@ pub(crate) enum Trouble {
     #[error(transparent)]
     Output(#[from] OutputError),
     #[error("the image {path} cannot be read: {error}; `cargo xtask images` builds it")]
-    Image { path: String, error: std::io::Error },
+    Image { path: String, error: io::Error },
+    #[error("there is no pipe for the device's standard input: {0}")]
+    Pipe(io::Error),
     /// Something that was checked was not right, in whole sentences.
     #[error("{0}")]
     Wrong(String),
@@ -126,6 +129,8 @@ pub(crate) struct Session {
     arguments: u64,
     behind: Option<(Setup, Behind)>,
     recorder: Option<Recorder>,
+    /// The other end of the device's standard input.
+    input: Option<PipeWriter>,
 }
 
 /// How the server is to be set up.
@@ -185,6 +190,7 @@ impl Session {
             arguments,
             behind: None,
             recorder: None,
+            input: None,
         })
     }
 
@@ -239,8 +245,10 @@ impl Session {
             self.launch_for(Grid::ONE, &self.begin(), Duration::ZERO)?;
             return Ok(served);
         }
+        let (reader, writer) = io::pipe().map_err(Trouble::Pipe)?;
+        self.input = Some(writer);
         let samples = self.samples.clone();
-        let install = |table: &mut Table| install(table, samples);
+        let install = |table: &mut Table| install(table, samples, reader);
         let service = if setup.statistics {
             let (service, source) =
                 self.client
@@ -280,6 +288,13 @@ impl Session {
             Some((_, Behind::Service(service))) => Some(service),
             _ => None,
         }
+    }
+
+    /// A server whose device has a standard input that gives nothing and ends when this is dropped.
+    pub(crate) fn serve_input(&mut self) -> Result<Option<PipeWriter>, Trouble> {
+        self.end_service();
+        self.serve_default()?;
+        Ok(self.input.take())
     }
 
     /// What was counted so far.

@@ -19,15 +19,15 @@ typedef struct context {
     const char *folder;
     int allowed;
     uint32_t index;
-    uint32_t round;
+    uint32_t turn;
     int failures;
 } context;
 
 /* What a thread's bytes are: the host knows this too. */
 GPURPC_DEVICE static char content(const context *c, uint64_t i) {
-    return (char)('a' + (c->index * 7 + c->round * 5 + i * 3) % 26);
+    return (char)('a' + (c->index * 7 + c->turn * 5 + i * 3) % 26);
 }
-GPURPC_DEVICE static uint64_t size_of(const context *c) { return (c->index * 37 + c->round * 11) % 200; }
+GPURPC_DEVICE static uint64_t size_of(const context *c) { return (c->index * 37 + c->turn * 11) % 200; }
 
 GPURPC_DEVICE static void put_content(line *line, const context *c) {
     for (uint64_t i = 0; i < size_of(c); ++i)
@@ -40,7 +40,7 @@ GPURPC_DEVICE static void put_name(line *line, const context *c, char between) {
     put_char(line, between);
     put_number(line, c->index);
     put_char(line, between);
-    put_number(line, c->round);
+    put_number(line, c->turn);
 }
 
 /* The path of a file of this thread. */
@@ -269,6 +269,25 @@ TEST(free) {
         CHECK(memory != 0);
         gpurpc_free(memory);
     }
+}
+
+/* A slab for each thread at once, if the heap is so large; whoever gets none says so. */
+TEST(slabs) {
+    const uint64_t words = (2 << 20) / sizeof(uint64_t);
+    volatile uint64_t *slab = (volatile uint64_t *)gpurpc_malloc(2 << 20);
+    for (int attempt = 0; !slab && attempt < 100; ++attempt)
+        slab = (volatile uint64_t *)gpurpc_malloc(2 << 20);
+    if (!slab) {
+        (void)gpurpc_puts("no slab");
+        return;
+    }
+    CHECK((uint64_t)slab % (2 << 20) == 0);
+    for (uint64_t i = 0; i < words; i += words / 16 - 1)
+        slab[i] = (uint64_t)c->index << 32 | i;
+    CHECK(gpurpc_increment(1) == 2);
+    for (uint64_t i = 0; i < words; i += words / 16 - 1)
+        CHECK(slab[i] == ((uint64_t)c->index << 32 | i));
+    gpurpc_free((void *)slab);
 }
 
 /* Not permitted: what comes back is the host's word for that. */
@@ -507,7 +526,7 @@ TEST(system) {
 }
 
 TEST(test_increment) {
-    uint32_t random = c->index * 2654435761u + c->round;
+    uint32_t random = c->index * 2654435761u + c->turn;
     for (int i = 0; i < 50; ++i) {
         random = random * 1664525u + 1013904223u;
         for (uint32_t n = random >> 28; n > 12; --n)
@@ -555,12 +574,12 @@ TEST(unknown) {
 }
 
 #define OPCODE_TESTS(X)                                                                                  \
-    X(noop) X(exit) X(write_to_stdout) X(write_to_stderr) X(write_to_stream) X(write_to_stdout_newline)  \
-    X(read_from_stream) X(read_fgets) X(open_file) X(close_file) X(malloc) X(free) X(host_call) X(abort) \
-    X(feof) X(ferror) X(clearerr) X(fseek) X(ftell) X(fflush) X(ungetc) X(printf_to_stdout)              \
-    X(printf_to_stderr) X(printf_to_stream) X(printf_to_stdout_packed) X(printf_to_stderr_packed)        \
-    X(printf_to_stream_packed) X(remove) X(rename) X(system) X(test_increment) X(test_interface)         \
-    X(test_stream)
+    X(noop) X(exit) X(write_to_stdout) X(write_to_stderr) X(write_to_stream)                             \
+    X(write_to_stdout_newline) X(read_from_stream) X(read_fgets) X(open_file) X(close_file) X(malloc)    \
+    X(free) X(slabs) X(host_call) X(abort) X(feof) X(ferror) X(clearerr) X(fseek) X(ftell) X(fflush)     \
+    X(ungetc) X(printf_to_stdout) X(printf_to_stderr) X(printf_to_stream) X(printf_to_stdout_packed)     \
+    X(printf_to_stderr_packed) X(printf_to_stream_packed) X(remove) X(rename) X(system)                  \
+    X(test_increment) X(test_interface) X(test_stream)
 #define OTHER_TESTS(X)                                                                                   \
     X(hostile_messages) X(hostile_sizes) X(hostile_stream) X(hostile_modes) X(hostile_paths)             \
     X(hostile_formats) X(hostile_handles) X(hostile_reads) X(hostile_masks) X(unknown)
@@ -600,9 +619,9 @@ GPURPC_MAIN(int argc, char **argv, char **envp) {
     c.allowed = argc > 3;
     c.index = (uint32_t)gpurpc_index();
     c.failures = 0;
-    for (c.round = 0; c.round < 2; ++c.round) {
-        /* In the second round lanes of a warp are at different things. */
-        if (c.round == 0 || c.index % 3 == 1) {
+    for (c.turn = 0; c.turn < 2; ++c.turn) {
+        /* In the second turn lanes of a warp are at different things. */
+        if (c.turn == 0 || c.index % 3 == 1) {
             if (!run(&c)) {
                 c.failures++;
                 (void)gpurpc_write_stderr("opcodes: there is no such test\n", 31);

@@ -255,7 +255,13 @@ GPURPC__REGISTERS(gpurpc_blocks, "nctaid")
 #define GPURPC__SYNC(mask) __syncwarp(mask)
 #endif
 
-GPURPC_INLINE uint64_t gpurpc__active(void) { return (uint32_t)GPURPC__ACTIVE(); }
+/* Each lane's copy of the mask goes through a shuffle from itself. ptxas takes the result of `activemask` for
+ * the same in all lanes that run together from there on, and leaves out of each `.sync` operation what
+ * tells masks apart; but lanes that took masks apart may come to run together (A12). */
+GPURPC_INLINE uint64_t gpurpc__active(void) {
+    uint32_t mask = (uint32_t)GPURPC__ACTIVE();
+    return (uint32_t)GPURPC__SHUFFLE(mask, (int)mask, (int)gpurpc__lane());
+}
 GPURPC_INLINE uint64_t gpurpc__ballot(uint64_t mask, int value) {
     return (uint32_t)GPURPC__BALLOT((uint32_t)mask, value != 0);
 }

@@ -292,7 +292,11 @@ fn complete(
 ) -> Result<(), ServeError> {
     client.ports = geometry.ports;
     client.lanes = geometry.lanes;
-    client.bulk = u32::try_from(bulk).unwrap_or(0);
+    // LLVM's layouts carry no references, whoever the client is.
+    client.bulk = match u32::try_from(bulk) {
+        Ok(bulk) if !geometry.layout.is_llvm() => bulk,
+        _ => 0,
+    };
     client.shared = shared;
     if words_here() {
         client.flags |= ClientDescriptor::WORDS;

@@ -38,11 +38,14 @@ pub enum Mode {
     /// All warps but the first call for `calls` nanoseconds and report how often. The first echoes
     /// `bytes` bytes at `address` all the while, if there are any.
     Beside,
+    /// As [`Beside`](Self::Beside), but the first reads from standard input, which gives nothing, until
+    /// the host ends it.
+    Waiting,
 }
 
 impl Mode {
     /// All modes.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Floor,
         Self::Increment,
         Self::Kept,
@@ -56,6 +59,7 @@ impl Mode {
         Self::Idle,
         Self::First,
         Self::Beside,
+        Self::Waiting,
     ];
 
     /// The mode's name.
@@ -74,6 +78,7 @@ impl Mode {
             Self::Idle => "idle",
             Self::First => "first",
             Self::Beside => "beside",
+            Self::Waiting => "waiting",
         }
     }
 

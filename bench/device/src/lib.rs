@@ -67,7 +67,7 @@ fn main(program: &Program) -> i32 {
         Mode::Echo => bulk::echo(me, &plan),
         Mode::Idle => time::idle(&plan),
         Mode::First => time::first(&plan),
-        Mode::Beside => time::beside(me, &plan),
+        Mode::Beside | Mode::Waiting => time::beside(me, &plan),
     }
 }
 

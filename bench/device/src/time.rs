@@ -1,9 +1,9 @@
 //! Modes that last for some time.
 
-use bench_calls::{Plan, Sample, echo_source, echo_target, failure};
-use rpc_device::call;
+use bench_calls::{Mode, Plan, Sample, echo_source, echo_target, failure};
 use rpc_device::client::client;
 use rpc_device::clock::nanoseconds;
+use rpc_device::{Opcode, Prefix, call};
 
 use crate::Me;
 use crate::bulk::{echo_once, words};
@@ -65,10 +65,11 @@ pub(crate) fn beside(me: Me, plan: &Plan) -> i32 {
     let begun = nanoseconds();
     let over = || nanoseconds() - begun >= plan.calls;
     if me.warp == 0 {
-        return if me.lane == 0 && plan.bytes > 0 {
-            stream(plan, over)
-        } else {
-            0
+        return match plan.mode {
+            _ if me.lane != 0 => 0,
+            Mode::Waiting => read(),
+            _ if plan.bytes > 0 => stream(plan, over),
+            _ => 0,
         };
     }
     let mut count = 0;
@@ -84,6 +85,25 @@ pub(crate) fn beside(me: Me, plan: &Plan) -> i32 {
         return failure::ERROR;
     }
     0
+}
+
+/// Reads from standard input, as C's `fread` does, until it ends.
+fn read() -> i32 {
+    /// How C's standard input is called on the wire.
+    const STDIN: u64 = 1;
+    let mut bytes = [0; 8];
+    let mut sink = Prefix::new(&mut bytes);
+    let mut count = u64::MAX;
+    let result = client().with_port(Opcode::READ_FROM_STREAM, false, |port| {
+        port.send(16, |_, packet| packet.set(&[8, STDIN]))?;
+        port.recv_n(&mut sink)?;
+        port.recv(8, |_, packet| count = packet.get())
+    });
+    match result {
+        Ok(()) if count == 0 => 0,
+        Ok(()) => failure::ANSWER,
+        Err(_) => failure::ERROR,
+    }
 }
 
 /// Echoes until it is `over`, at least once.

@@ -1,5 +1,6 @@
 //! What is measured.
 
+mod beside;
 mod bulk;
 mod calls;
 mod idle;
@@ -55,6 +56,8 @@ pub(crate) enum Workload {
     Statistics,
     /// Increments beside a stream against increments alone.
     StreamBeside,
+    /// Increments beside a read that waits against increments alone.
+    ReadBeside,
     /// Increments with one thread that looks and answers against the server as it is.
     Busy,
 }
@@ -62,7 +65,7 @@ pub(crate) enum Workload {
 impl Workload {
     /// All, in the order in which they are measured: what others are compared to comes first, what
     /// shares a server lies together.
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::Floor,
         Self::Copy,
         Self::Start,
@@ -75,6 +78,7 @@ impl Workload {
         Self::Stack8k,
         Self::Echo4k,
         Self::StreamBeside,
+        Self::ReadBeside,
         Self::FirstCall,
         Self::Idle,
         Self::Diverge,
@@ -103,6 +107,7 @@ impl Workload {
             Self::Counters => "counters",
             Self::Statistics => "statistics",
             Self::StreamBeside => "stream-beside",
+            Self::ReadBeside => "read-beside",
             Self::Busy => "busy",
         }
     }
@@ -325,7 +330,8 @@ pub(crate) fn run(
         Workload::FirstCall => idle::first_call(session, bench),
         Workload::Counters => pairs::counters(session, bench),
         Workload::Statistics => pairs::statistics(session, bench),
-        Workload::StreamBeside => pairs::stream_beside(session, bench),
+        Workload::StreamBeside => beside::stream(session, bench),
+        Workload::ReadBeside => beside::read(session, bench),
         Workload::Busy => pairs::busy(session, bench),
     }
 }

@@ -1,10 +1,7 @@
 //! One thing against another, in turns: so that what drifts drifts for both.
 
-use std::time::Duration;
-
 use bench_calls::{Mode, Plan};
 
-use super::bulk::fill;
 use super::{Bench, Workload, grid, median, plan, row};
 use crate::row::{Ratio, Unit};
 use crate::session::{By, Session, Setup, Trouble};
@@ -135,62 +132,5 @@ pub(super) fn busy(session: &mut Session, bench: &mut Bench) -> Result<(), Troub
         });
         bench.output.row(&row)?;
     }
-    Ok(())
-}
-
-/// Bytes that the stream echoes at a time.
-const STREAM: u64 = 4 << 20;
-
-pub(super) fn stream_beside(session: &mut Session, bench: &mut Bench) -> Result<(), Trouble> {
-    let served = session.serve_default()?;
-    let size = (bench.sizes.crowd, session.width());
-    let bytes = if bench.options.quick {
-        STREAM / 64
-    } else {
-        STREAM
-    };
-    let time = if bench.options.quick {
-        Duration::from_millis(5)
-    } else {
-        Duration::from_millis(200)
-    };
-    let memory = session.allocate(2 * bytes)?;
-    let grid = grid(bench, session, size.0);
-    let mut rate = |bytes| -> Result<f64, Trouble> {
-        let plan = Plan {
-            calls: time.as_nanos() as u64,
-            bytes,
-            address: memory.address,
-            ..plan(session, Mode::Beside, size.1)
-        };
-        if bytes > 0 {
-            fill(session, memory.address, 2 * bytes)?;
-        }
-        session.samples.take();
-        session.run_for(grid, &plan, time)?;
-        let counts = session.samples.take();
-        if counts.len() as u32 != size.0 - 1 {
-            let (told, warps) = (counts.len(), size.0 - 1);
-            let sentence = format!("{told} of {warps} warps have told how often they called");
-            return Err(Trouble::Wrong(sentence));
-        }
-        Ok(counts.iter().sum::<u64>() as f64 / time.as_secs_f64())
-    };
-    // Warm, and pairs.
-    rate(0)?;
-    let (mut alone, mut beside) = (Vec::new(), Vec::new());
-    for _ in 0..bench.repetitions() {
-        alone.push(rate(0)?);
-        beside.push(rate(bytes)?);
-    }
-    let ratio = median(&beside) / median(&alone);
-    let mut row = row(Workload::StreamBeside, served, size, bytes);
-    row.unit = Unit::PerSecond;
-    row.values = beside;
-    row.ratio = Some(Ratio {
-        value: ratio,
-        to: "alone",
-    });
-    bench.output.row(&row)?;
     Ok(())
 }

@@ -117,6 +117,7 @@ const TESTS: &[(&str, End, Leaves)] = &[
     ("close_file", Code(0), File(Thread::content)),
     ("malloc", Code(0), Nothing),
     ("free", Code(0), Nothing),
+    ("slabs", Code(0), Nothing),
     ("host_call", Code(0), Reports),
     ("abort", Code(134), Reports),
     ("feof", Code(0), File(Thread::content)),

@@ -45,8 +45,15 @@ pub(crate) fn warp() -> Lanes {
 impl Warp for Lanes {
     #[inline(always)]
     fn active_mask(&self) -> u64 {
-        // SAFETY: reads a register.
-        unsafe { active_mask() }.into()
+        // ptxas takes the result of `activemask` for the same in all lanes that run together from
+        // there on, and leaves out of each `.sync` operation what tells masks apart; but lanes that
+        // took masks apart may come to run together. So each lane gets its copy by a shuffle (A12).
+        //
+        // SAFETY: the lanes of the mask are those that are here, and each reads its own.
+        unsafe {
+            let mask = active_mask();
+            shuffle(mask, mask, lane_id(), 31).into()
+        }
     }
 
     #[inline(always)]
