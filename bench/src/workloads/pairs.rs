@@ -10,11 +10,20 @@ use crate::session::{By, Session, Setup, Trouble};
 const PAIRS: u32 = 11;
 
 pub(super) fn counters(session: &mut Session, bench: &mut Bench) -> Result<(), Trouble> {
-    on_and_off(session, bench, Workload::Counters, |on| (on, false))
+    let size = (bench.sizes.crowd, session.width());
+    on_and_off(session, bench, Workload::Counters, size, |on| (on, false))
 }
 
 pub(super) fn statistics(session: &mut Session, bench: &mut Bench) -> Result<(), Trouble> {
-    on_and_off(session, bench, Workload::Statistics, |on| (true, on))
+    let mut sizes = vec![1, bench.sizes.crowd, bench.sizes.many];
+    if bench.options.quick {
+        sizes.truncate(2);
+    }
+    for warps in sizes {
+        let size = (warps, session.width());
+        on_and_off(session, bench, Workload::Statistics, size, |on| (true, on))?;
+    }
+    Ok(())
 }
 
 /// Calls with something on against calls with it off: `choose` says whether there are counters and
@@ -23,9 +32,9 @@ fn on_and_off(
     session: &mut Session,
     bench: &mut Bench,
     workload: Workload,
+    size: (u32, u32),
     choose: impl Fn(bool) -> (bool, bool),
 ) -> Result<(), Trouble> {
-    let size = (bench.sizes.crowd, session.width());
     let grid = grid(bench, session, size.0);
     let mut plan = plan(session, Mode::Increment, size.1);
     // Each change of the server takes new memory: as many ports as a loader gives such a grid, and no
