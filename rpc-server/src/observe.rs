@@ -32,6 +32,12 @@ pub struct Outcome {
 /// Is told of everything that happens, by the poller thread to which it happens: so an
 /// implementation is quick and never waits. `()` costs nothing.
 pub trait Observe: Send + Sync + 'static {
+    /// A request has come to `port` and will be taken soon.
+    #[inline(always)]
+    fn call_coming(&self, port: u32) {
+        let _ = port;
+    }
+
     /// A request was taken.
     #[inline(always)]
     fn call_begun(&self, call: &CallInfo) {
@@ -67,6 +73,11 @@ pub trait Observe: Send + Sync + 'static {
 impl Observe for () {}
 
 impl<O: Observe + ?Sized> Observe for std::sync::Arc<O> {
+    #[inline(always)]
+    fn call_coming(&self, port: u32) {
+        O::call_coming(self, port);
+    }
+
     #[inline(always)]
     fn call_begun(&self, call: &CallInfo) {
         O::call_begun(self, call);

@@ -206,6 +206,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
         self.server.prefetch(self.global(group + 1));
         for i in ports() {
             self.server.prefetch_request(first + i);
+            self.observe.call_coming(first + i);
         }
         let mut busy = false;
         for i in ports() {
