@@ -7,7 +7,9 @@
 //! - every `atom` and `red` must carry an ordering and a scope, as `rpc-bitmap`'s inline assembly writes;
 //! - a fence at system scope must be marked `// gpurpc:system` on its line (PTX keeps the comments of
 //!   inline assembly), one marked `// gpurpc:device` must not be at system scope;
-//! - `membar` and sequentially consistent fences are refused: nothing here needs them.
+//! - `membar` and sequentially consistent fences are refused: nothing here needs them;
+//! - a mask from `activemask` goes through a shuffle of each lane from itself and is used for nothing else:
+//!   ptxas takes the bare one for the same in all lanes that run together (A12 of docs/memory-model.md).
 
 use std::fmt;
 use std::fs;
@@ -33,6 +35,8 @@ pub(crate) enum Problem {
     NotDevice,
     /// A fence marked for system scope, but narrower.
     NotSystem,
+    /// Uses a mask as `activemask` gave it.
+    BareMask,
 }
 
 impl Problem {
@@ -54,6 +58,10 @@ impl Problem {
             }
             Self::NotSystem => {
                 "is marked gpurpc:system but is not at system scope: write .sys, or mark it gpurpc:device"
+            }
+            Self::BareMask => {
+                "uses a mask as activemask gave it, which ptxas takes for the same in all lanes that run \
+                 together: shuffle it from each lane to itself first"
             }
         }
     }
@@ -86,10 +94,23 @@ impl fmt::Display for Finding {
 pub(crate) fn check(text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut in_block_comment = false;
+    // Of this function, the instructions and the registers that bare masks are in.
+    let (mut function, mut masks) = (Vec::new(), Vec::new());
     for (index, line) in text.lines().enumerate() {
         let (code, comment) = split_comments(line, &mut in_block_comment);
         for instruction in code.split([';', '{', '}']) {
             let instruction = bare_instruction(instruction);
+            if [".func", ".visible", ".entry"]
+                .iter()
+                .any(|start| instruction.starts_with(start))
+            {
+                findings.append(&mut bare_masks(&function, &masks));
+                (function, masks) = (Vec::new(), Vec::new());
+            } else if let Some(register) = instruction.strip_prefix("activemask.b32") {
+                masks.push(register.trim().to_owned());
+            } else {
+                function.push((index + 1, instruction.to_owned()));
+            }
             if let Some(problem) = problem_of(instruction, &comment) {
                 let instruction = instruction.to_owned();
                 findings.push(Finding {
@@ -100,7 +121,35 @@ pub(crate) fn check(text: &str) -> Vec<Finding> {
             }
         }
     }
+    findings.append(&mut bare_masks(&function, &masks));
+    findings.sort_by_key(|finding| finding.line);
     findings
+}
+
+/// The instructions of a function that use a mask of `masks` otherwise than by giving each lane its own.
+fn bare_masks(function: &[(usize, String)], masks: &[String]) -> Vec<Finding> {
+    let uses = |(_, instruction): &&(usize, String)| {
+        let (opcode, operands) = instruction
+            .split_once(char::is_whitespace)
+            .unwrap_or((instruction, ""));
+        let operands: Vec<_> = operands
+            .split(|c: char| c.is_whitespace() || ",[]{}+|".contains(c))
+            .filter(|operand| !operand.is_empty())
+            .collect();
+        let used = |mask: &String| operands.contains(&mask.as_str());
+        let shuffled = |mask: &String| {
+            opcode == "shfl.sync.idx.b32" && operands.get(1) == Some(&mask.as_str())
+        };
+        masks.iter().any(|mask| used(mask) && !shuffled(mask))
+    };
+    let found = function.iter().filter(uses);
+    found
+        .map(|(line, instruction)| Finding {
+            line: *line,
+            instruction: instruction.clone(),
+            problem: Problem::BareMask,
+        })
+        .collect()
 }
 
 /// Checks each file; findings go to standard error, any finding is an error.
@@ -298,6 +347,29 @@ st.release.sys.u32 [%rd1], %r1; // gpurpc:device
             (10, Problem::NotDevice),
         ];
         assert_eq!(problems(text), expected);
+    }
+
+    #[test]
+    fn bare_masks_are_found() {
+        let text = "\
+.func a()
+{
+    activemask.b32 %r1;
+    shfl.sync.idx.b32 %r2, %r1, %r9, 31, %r1;
+    bar.warp.sync %r2;
+}
+.visible .entry b()
+{
+    bar.warp.sync %r1;
+    vote.sync.ballot.b32 %r2, %p1, %r12;
+    activemask.b32 %r12;
+    cvt.u64.u32 %rd1, %r12;
+}
+";
+        assert_eq!(
+            problems(text),
+            [(10, Problem::BareMask), (12, Problem::BareMask)]
+        );
     }
 
     #[test]
