@@ -76,6 +76,7 @@ greets_8448() { greets_all 8448 && [ "$(grep -vcE '^(hello from|arg [0-9]+:)' "$
 says_paris() { grep -q Paris "$work/out"; }
 says_where() { grep -qE '\.rs:[0-9]+' "$work/err" && grep -qi 'index out of bounds' "$work/err"; }
 says_something() { [ -s "$work/out" ] || [ -s "$work/err" ]; }
+says_nothing() { [ ! -s "$work/out" ] && [ ! -s "$work/err" ]; }
 one_sentence() { [ "$(wc -l <"$work/err")" = 1 ] && [ ! -s "$work/out" ]; }
 
 # The programs of both devices, small.
@@ -219,6 +220,11 @@ c)
     use_gpu
     limit=${LIMIT:-400} check "C programs" 0 true env GPURPC_GPU=1 GPURPC_REQUIRE_IMAGES=1 \
         "GPURPC_IMAGES=$here/images" "GPURPC_LOADER_NV=$loader" "$here/bin/c-programs"
+    # A slab of 2 MiB for each thread at once, and no thread says that it got none.
+    for l in llvm line; do
+        check "slabs of 8448 threads over $l" 0 says_nothing "$loader" --heap-size 24g --blocks 132 --threads 64 \
+            "$here/images/nvptx64/c-opcodes-$l.ptx" slabs "$work"
+    done
     summary
     ;;
 cpu)
