@@ -79,7 +79,7 @@ impl Collector {
         self.collect(snapshot);
         // Calls that no later event will stand for.
         for (poller, stats) in self.observer.pollers.iter().zip(&mut snapshot.pollers) {
-            let rest = u64::from(poller.skipped.load(Relaxed));
+            let rest = poller.skipped();
             stats.dropped_events += rest;
             snapshot.dropped_events += rest;
         }
@@ -101,7 +101,7 @@ impl Collector {
                 }
                 self.latest.push(event);
             }
-            poller.every.store(1, Relaxed);
+            poller.make_room();
             // Of each poller as many as could be shown.
             let more = (self.latest.len() - first).saturating_sub(SHOWN);
             self.latest.drain(first..first + more);

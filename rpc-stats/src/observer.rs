@@ -2,7 +2,8 @@
 //!
 //! Each number has one writer, and none publishes anything by it: all are relaxed. What costs most is
 //! the clock. It is read once in some passes and for each call that makes an event, and under load few
-//! do: of `every` calls one, which then stands for all of them.
+//! do: of an opcode's calls one in so many, which then stands for all of them. An opcode that is called
+//! now and then, beside others that are called all the time, has its events.
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
@@ -23,6 +24,8 @@ const EVERY: [u32; 5] = [1, 16, 64, 1024, 1024];
 const CLOCKED: u32 = 8;
 /// When a call began that makes no event.
 const UNKNOWN: u64 = u64::MAX;
+/// Opcodes are told apart by so many: those whose slots are as far apart share a place.
+const PLACES: usize = 16;
 /// Ports below this one are looked at so soon after the start of a pass that its time is theirs, if
 /// nothing was served before.
 const NEAR: u32 = 64;
@@ -59,10 +62,7 @@ pub(crate) struct Poller {
     now: AtomicU64,
     /// Calls have ended since then.
     stale: AtomicBool,
-    /// Calls since the last one with an event.
-    pub(crate) skipped: AtomicU32,
-    /// One call in so many makes an event: the recorder, who makes room, says 1.
-    pub(crate) every: AtomicU32,
+    places: [Place; PLACES],
     passes: AtomicU32,
     /// When the last pass with a time began, and the last one with a time before the current pass.
     pass: AtomicU64,
@@ -73,6 +73,34 @@ pub(crate) struct Poller {
     pub(crate) dropped: AtomicU64,
     /// Nobody else locks it.
     ring: Mutex<HeapProd<Record>>,
+}
+
+/// How the calls of an opcode are sampled.
+struct Place {
+    /// Calls since the last one with an event.
+    skipped: AtomicU32,
+    /// One call in so many makes an event: the recorder, who makes room, says 1.
+    every: AtomicU32,
+}
+
+impl Poller {
+    #[inline(always)]
+    fn place(&self, call: &CallInfo) -> &Place {
+        &self.places[call.slot % PLACES]
+    }
+
+    /// The rings have room: each opcode's next call makes an event.
+    pub(crate) fn make_room(&self) {
+        for place in &self.places {
+            place.every.store(1, Relaxed);
+        }
+    }
+
+    /// Calls that no event stands for so far.
+    pub(crate) fn skipped(&self) -> u64 {
+        let skipped = |place: &Place| u64::from(place.skipped.load(Relaxed));
+        self.places.iter().map(skipped).sum()
+    }
 }
 
 /// A port's line, its poller's alone.
@@ -109,8 +137,10 @@ impl Observer {
                 calls: AtomicU64::new(0),
                 now: AtomicU64::new(0),
                 stale: AtomicBool::new(true),
-                skipped: AtomicU32::new(0),
-                every: AtomicU32::new(1),
+                places: std::array::from_fn(|_| Place {
+                    skipped: AtomicU32::new(0),
+                    every: AtomicU32::new(1),
+                }),
                 passes: AtomicU32::new(0),
                 pass: AtomicU64::new(0),
                 before: AtomicU64::new(0),
@@ -145,7 +175,8 @@ impl Observer {
         let now = self.now();
         poller.now.store(now, Relaxed);
         poller.stale.store(false, Relaxed);
-        poller.skipped.store(0, Relaxed);
+        let place = poller.place(call);
+        place.skipped.store(0, Relaxed);
         let latency_ns = now.saturating_sub(port.begun.load(Relaxed));
         port.latency.store(latency_ns, Relaxed);
         let record = Record {
@@ -168,7 +199,7 @@ impl Observer {
         if let Ok(mut ring) = poller.ring.try_lock() {
             full = ring.try_push(record).is_err();
             let quarters = ring.occupied_len() / (RING / 4);
-            poller.every.store(EVERY[quarters], Relaxed);
+            place.every.store(EVERY[quarters], Relaxed);
         }
         if full {
             add(&poller.dropped, sampled.into());
@@ -191,7 +222,8 @@ impl Observe for Observer {
         add(&poller.calls, 1);
         port.opcode.store(u64::from(call.opcode.0) + 1, Relaxed);
         port.mask.store(call.mask, Relaxed);
-        if poller.skipped.load(Relaxed) + 1 < poller.every.load(Relaxed) {
+        let place = poller.place(call);
+        if place.skipped.load(Relaxed) + 1 < place.every.load(Relaxed) {
             port.begun.store(UNKNOWN, Relaxed);
             return;
         }
@@ -210,9 +242,10 @@ impl Observe for Observer {
         let poller = &self.pollers[call.poller];
         add(&port.bytes_in, outcome.bytes_in);
         add(&port.bytes_out, outcome.bytes_out);
-        let calls = poller.skipped.load(Relaxed) + 1;
-        if calls < poller.every.load(Relaxed) || port.begun.load(Relaxed) == UNKNOWN {
-            poller.skipped.store(calls, Relaxed);
+        let place = poller.place(call);
+        let calls = place.skipped.load(Relaxed) + 1;
+        if calls < place.every.load(Relaxed) || port.begun.load(Relaxed) == UNKNOWN {
+            place.skipped.store(calls, Relaxed);
             poller.stale.store(true, Relaxed);
         } else {
             self.measured((poller, port), call, outcome, calls);
@@ -302,7 +335,7 @@ mod tests {
                         .pop_iter()
                         .map(|r| u64::from(r.event.sampled))
                         .sum::<u64>();
-                    observer.pollers[0].every.store(1, Relaxed);
+                    observer.pollers[0].make_room();
                 }
             }
             for record in events[0].pop_iter() {
@@ -311,8 +344,8 @@ mod tests {
                 most = most.max(record.event.sampled);
             }
             let poller = &observer.pollers[0];
-            let (skipped, dropped) = (poller.skipped.load(Relaxed), poller.dropped.load(Relaxed));
-            assert_eq!(sum + u64::from(skipped) + dropped, calls as u64);
+            let dropped = poller.dropped.load(Relaxed);
+            assert_eq!(sum + poller.skipped() + dropped, calls as u64);
             assert_eq!(most > 1, sampled);
             assert_eq!(dropped > 0, calls > 3_000_000);
             assert_eq!(poller.calls.load(Relaxed), calls as u64);
@@ -321,6 +354,33 @@ mod tests {
                 .iter()
                 .map(|port| port.bytes_out.load(Relaxed));
             assert_eq!(bytes.sum::<u64>(), calls as u64 * 5);
+        }
+    }
+
+    /// Between two visits of the recorder a busy opcode has most of its calls without an event, and a
+    /// rare one still has its own.
+    #[test]
+    fn a_rare_opcode_has_its_events() {
+        let (observer, Events(mut events)) = Observer::new(70, 1);
+        for round in 0..20 {
+            for n in 0..100_000 {
+                let call = call(n % 70);
+                observer.call_begun(&call);
+                observer.call_ended(&call, &OUTCOME);
+            }
+            let rare = CallInfo {
+                slot: 3,
+                ..call(round)
+            };
+            observer.call_begun(&rare);
+            observer.call_ended(&rare, &OUTCOME);
+            let mut counts = [0; 2];
+            for record in events[0].pop_iter() {
+                counts[usize::from(record.slot == 3)] += record.event.sampled;
+            }
+            assert!(counts[0] > 90_000, "{counts:?}");
+            assert_eq!(counts[1], 1);
+            observer.pollers[0].make_room();
         }
     }
 
