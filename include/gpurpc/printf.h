@@ -123,9 +123,19 @@ GPURPC_ONCE int gpurpc_vfprintf(gpurpc_file file, const char *format, va_list ar
             if (*format == 'l' || *format == 'j' || *format == 'z' || *format == 't')
                 wide = 1;
             else if (*format == 'L')
-                extended = 1;
+                wide = extended = 1;
             else if (*format != 'h')
                 break;
+        }
+        if (*format == 'w') {
+            /* So many bits; fast types are no wider. */
+            int bits = 0;
+            format += format[1] == 'f' ? 2 : 1;
+            for (; *format >= '0' && *format <= '9' && bits < 100; ++format)
+                bits = bits * 10 + (*format - '0');
+            if (bits != 8 && bits != 16 && bits != 32 && bits != 64)
+                continue; /* no conversion */
+            wide = bits == 64;
         }
         switch (*format) {
         case 'd':

@@ -63,9 +63,11 @@ GPURPC_INLINE uint64_t gpurpc_write_stdout(const void *data, uint64_t length) {
 GPURPC_INLINE uint64_t gpurpc_write_stderr(const void *data, uint64_t length) {
     return gpurpc__say(GPURPC_WRITE_TO_STDERR, data, length, 0, 0, 0);
 }
-/* A line; bytes that were written, the newline counted. */
+/* A line; bytes that were written, the newline counted, or GPURPC_EOF. */
 GPURPC_INLINE int gpurpc_puts(const char *text) {
-    return (int)gpurpc__say(GPURPC_WRITE_TO_STDOUT_NEWLINE, text, gpurpc_length(text), 0, 0, ~0ull);
+    uint64_t length = gpurpc_length(text);
+    uint64_t written = gpurpc__say(GPURPC_WRITE_TO_STDOUT_NEWLINE, text, length, 0, 0, 0);
+    return written == length + 1 ? (int)written : GPURPC_EOF;
 }
 
 /* ---- files ---- */
@@ -157,9 +159,10 @@ GPURPC_INLINE void gpurpc_free(void *memory) { gpurpc__tell(GPURPC_FREE, (uint64
 
 /* ---- the host ---- */
 
-/* With the host's permission only. */
+/* With the host's permission only; a null pointer asks whether there is a shell. */
 GPURPC_INLINE int gpurpc_system(const char *command) {
-    return (int)gpurpc__say(GPURPC_SYSTEM, command, gpurpc_length(command) + 1, 0, 0, ~0ull);
+    uint64_t length = command ? gpurpc_length(command) + 1 : 0;
+    return (int)gpurpc__say(GPURPC_SYSTEM, command, length, 0, 0, ~0ull);
 }
 
 /* Calls the host's function `function` with a copy of these bytes. With the host's permission only. */
