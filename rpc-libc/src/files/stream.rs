@@ -6,7 +6,7 @@ use std::mem;
 
 use rpc_server::Reservation;
 
-use super::mode::Mode;
+use super::mode::{self, Mode};
 
 /// Bytes that are read ahead, and the most that wait to be written.
 pub(super) const BUFFER: usize = 16 << 10;
@@ -73,7 +73,7 @@ impl Stream {
     pub(super) fn may_wait(&self) -> bool {
         self.file
             .metadata()
-            .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+            .is_ok_and(|metadata| mode::may_wait(&metadata))
     }
 
     /// What was read ahead and not handed out.
