@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rpc_server::{Conversation, Failure, Flow, Output, Stream, Table};
-use rpc_types::Opcode;
+use rpc_server::{Conversation, Failure, Flow, Output, Reservation, Stream, Table};
+use rpc_types::{Opcode, Status};
+
+use crate::files::answer;
 
 /// Where the device's text goes, and whether that has failed.
 pub(crate) struct Console {
@@ -25,21 +27,41 @@ impl Console {
         &self.failed[stream as usize]
     }
 
-    /// Writes `text` at once: whether that went well. The user is told if not.
+    /// Writes `text` at once, where there was room for it: whether that went well. The user is told
+    /// if not.
     pub(crate) async fn write(
         &self,
         conversation: &mut Conversation,
         stream: Stream,
-        text: Vec<u8>,
+        text: Option<Vec<u8>>,
     ) -> bool {
-        let result = conversation.print(&self.output, stream, text).await;
-        let Err(error) = result else {
+        let result = match text {
+            Some(text) => conversation
+                .print(&self.output, stream, text)
+                .await
+                .map_err(Failure::Io),
+            None => Err(Status::TOO_LONG.into()),
+        };
+        let Err(failure) = result else {
             return true;
         };
         self.error(stream).store(true, Relaxed);
-        conversation.note(Failure::Io(error));
+        conversation.note(failure);
         false
     }
+}
+
+/// `parts` one after the other, if there is `room` for them.
+pub(crate) fn join(parts: &[&[u8]], room: &mut Reservation) -> Option<Vec<u8>> {
+    let length = parts.iter().map(|part| part.len()).sum();
+    let mut text = Vec::new();
+    if !room.grow(length as u64) || text.try_reserve_exact(length).is_err() {
+        return None;
+    }
+    for part in parts {
+        text.extend_from_slice(part);
+    }
+    Some(text)
 }
 
 pub(crate) fn install(table: &mut Table, console: &Arc<Console>) {
@@ -77,24 +99,24 @@ async fn write(
     console: Arc<Console>,
     (stream, newline): (Stream, bool),
 ) -> Result<Flow, Failure> {
-    let messages = conversation.recv_n_lossy(u64::MAX).await?;
-    let lost = |lane: u32| messages.lost() >> lane & 1 != 0;
-    let mut text = Vec::new();
+    let mut messages = conversation.recv_n_lossy(u64::MAX).await?;
+    let mut room = conversation.reserve();
+    let (mut parts, mut replies): (Vec<&[u8]>, Vec<_>) = (Vec::new(), Vec::new());
     for (lane, message) in messages.iter() {
-        text.extend_from_slice(message);
-        if newline && !lost(lane) {
-            text.push(b'\n');
+        let lost = messages.lost() >> lane & 1 != 0;
+        let end: &[u8] = if newline && !lost { b"\n" } else { b"" };
+        parts.extend([&message[..], end]);
+        replies.push((lane, (message.len() + end.len()) as u64));
+    }
+    let text = match (&parts[..], &replies[..]) {
+        // The usual case, which needs no copy.
+        ([_, b""], [(lane, _)]) => Some(messages.take(*lane)),
+        _ => join(&parts, &mut room),
+    };
+    if !console.write(&mut conversation, stream, text).await {
+        for (_, reply) in &mut replies {
+            *reply = 0;
         }
     }
-    let written = console.write(&mut conversation, stream, text).await;
-    conversation
-        .send(|lane| {
-            if !written || lost(lane) {
-                0
-            } else {
-                messages.of(lane).len() as u64 + u64::from(newline)
-            }
-        })
-        .await?;
-    Ok(Flow::Continue)
+    answer(&mut conversation, &replies).await
 }

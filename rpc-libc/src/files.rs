@@ -20,6 +20,7 @@ mod mode;
 mod open;
 mod operation;
 mod read;
+mod room;
 mod slots;
 mod small;
 mod stream;
@@ -29,6 +30,7 @@ mod write;
 use mode::Mode;
 use operation::Target;
 use slots::{Slot, Slots};
+pub(crate) use small::answer;
 use stream::Stream;
 pub(crate) use turn::lock;
 

@@ -32,7 +32,9 @@ async fn print(mut conversation: Conversation, console: Arc<Console>) -> Result<
         text.extend(piece.iter().take_while(|byte| **byte != 0));
     };
     conversation.recv_with(PACKET_SIZE, take).await?;
-    console.write(&mut conversation, Stream::Stderr, text).await;
+    console
+        .write(&mut conversation, Stream::Stderr, Some(text))
+        .await;
     conversation.send_with(0, |_, _| ()).await?;
     conversation.recv_with(0, |_, _| ()).await?;
     Ok(Flow::Continue)

@@ -194,6 +194,34 @@ impl Conversation {
         self.outside(context.outside.run(f)).await
     }
 
+    /// As [`waiting`](Self::waiting), for works that may wait for one another: each on a thread of its
+    /// own, as far as there are threads. The results are in the order of the works.
+    pub async fn waiting_all<R: Send + 'static, F: FnOnce() -> R + Send + 'static>(
+        &mut self,
+        works: Vec<F>,
+    ) -> Vec<R> {
+        if works.is_empty() {
+            return Vec::new();
+        }
+        let context = Arc::clone(&self.context);
+        let runs = works.into_iter().map(|work| context.outside.run(work));
+        let mut runs: Vec<_> = runs.map(|run| (Box::pin(run), None)).collect();
+        let all = poll_fn(|task| {
+            for (run, result) in &mut runs {
+                if result.is_none()
+                    && let Poll::Ready(value) = run.as_mut().poll(task)
+                {
+                    *result = Some(value);
+                }
+            }
+            if runs.iter().any(|(_, result)| result.is_none()) {
+                return Poll::Pending;
+            }
+            Poll::Ready(runs.iter_mut().filter_map(|(_, r)| r.take()).collect())
+        });
+        self.outside(all).await
+    }
+
     /// Waits for `future`, for which somebody outside is needed: the end of a run is not put off for
     /// it.
     pub async fn outside<R>(&mut self, future: impl Future<Output = R>) -> R {

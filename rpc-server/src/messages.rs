@@ -61,6 +61,13 @@ impl Messages {
         self.lanes.get(lane).map_or(&[], Vec::as_slice)
     }
 
+    /// Takes the message of `lane` away, which leaves an empty one. It counts as in flight still.
+    pub fn take(&mut self, lane: u32) -> Vec<u8> {
+        let mut values = self.lanes.values.iter_mut();
+        let own = values.find(|(own, _)| *own == lane);
+        own.map_or_else(Vec::new, |(_, message)| std::mem::take(message))
+    }
+
     /// The lanes whose message was received and dropped, a bit each: see
     /// [`Conversation::recv_n_lossy`](crate::Conversation::recv_n_lossy).
     pub const fn lost(&self) -> u64 {
@@ -334,12 +341,14 @@ mod tests {
         );
         sink.chunk(0, &[4]);
         assert!(sink.is_full());
-        let messages = sink.finish();
+        let mut messages = sink.finish();
         assert_eq!(messages.bytes(), 100);
         assert_eq!(
             (messages.of(0).len(), messages.of(1), messages.of(2)),
             (97, &[][..], &[2; 3][..])
         );
+        assert_eq!((messages.take(0).len(), messages.take(1).len()), (97, 0));
+        assert_eq!(messages.bytes(), 3);
         assert!(!budget.reserve().grow(1));
         drop(messages);
         assert!(budget.reserve().grow(100));

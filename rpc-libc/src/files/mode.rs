@@ -1,9 +1,11 @@
 //! What a file is opened for, and how.
 
-use std::fs::{self, File, FileType, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
+
+use rustix::fs::{major, minor};
 
 /// Longer mode texts are refused: a letter stands there more than once.
 const LONGEST: usize = 15;
@@ -90,9 +92,26 @@ impl Mode {
     /// Whether opening `path` may wait for somebody: for the other end of a pipe, or, where it is a
     /// device, for who is on the line.
     pub(super) fn waits_for(path: &Path) -> bool {
-        let waits = |kind: FileType| kind.is_fifo() || kind.is_char_device();
-        fs::metadata(path).is_ok_and(|metadata| waits(metadata.file_type()))
+        let waits = |metadata: &Metadata| {
+            let kind = metadata.file_type();
+            kind.is_fifo() || kind.is_char_device() && !is_memory(metadata)
+        };
+        fs::metadata(path).is_ok_and(|metadata| waits(&metadata))
     }
+}
+
+/// Whether reads and writes of an open file may have to wait for somebody outside.
+pub(super) fn may_wait(metadata: &Metadata) -> bool {
+    !metadata.is_file() && !metadata.is_dir() && !is_memory(metadata)
+}
+
+/// Whether it is a device behind which there is nobody: Linux has `null`, `zero`, `full`, `random` and
+/// `urandom` under these numbers.
+fn is_memory(metadata: &Metadata) -> bool {
+    let device = metadata.rdev();
+    metadata.file_type().is_char_device()
+        && major(device) == 1
+        && matches!(minor(device), 3 | 5 | 7 | 8 | 9)
 }
 
 #[cfg(test)]
@@ -102,7 +121,13 @@ mod tests {
     #[test]
     fn devices_may_wait_and_files_do_not() {
         let waits = |path: &str| Mode::waits_for(Path::new(path));
-        assert!(waits("/dev/null"));
+        assert!(waits("/dev/tty") && waits("/dev/ptmx"));
+        for device in ["null", "zero", "full", "random", "urandom"] {
+            let path = format!("/dev/{device}");
+            assert!(!waits(&path), "{device}");
+            assert!(!may_wait(&fs::metadata(path).unwrap()), "{device}");
+        }
+        assert!(may_wait(&fs::metadata("/dev/tty").unwrap()));
         assert!(!waits("/") && !waits(file!()) && !waits("/no such file"));
     }
 

@@ -1,6 +1,6 @@
 //! `fopen` and `fclose`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rpc_server::{Conversation, Failure, Flow, Messages, Table};
@@ -28,25 +28,25 @@ pub(super) fn install(table: &mut Table, files: &Arc<Files>) {
 /// A path with its NUL, then a packet with the mode; the handle, or 0.
 async fn open(mut conversation: Conversation, files: Arc<Files>) -> Result<Flow, Failure> {
     let paths = conversation.recv_n_lossy(u64::MAX).await?;
-    let mut wanted = modes(&mut conversation, &paths).await?;
+    let wanted = modes(&mut conversation, &paths).await?;
     let mut replies: Vec<_> = conversation.lanes().map(|lane| (lane, 0)).collect();
-    // First what takes no longer than a disk does; then what waits for somebody.
-    for waits in [false, true] {
-        if wanted.is_empty() {
-            break;
-        }
-        let (to, now) = (Arc::clone(&files), wanted);
-        let work = move || open_all(&to, now, waits);
-        let (opened, later) = if waits {
-            conversation.waiting(work).await
-        } else {
-            conversation.blocking(work).await
-        };
-        wanted = later;
-        for (lane, handle) in opened {
-            if let Some((_, reply)) = replies.iter_mut().find(|(own, _)| *own == lane) {
-                *reply = handle;
-            }
+    if wanted.is_empty() {
+        return answer(&mut conversation, &replies).await;
+    }
+    // First what takes no longer than a disk does.
+    let to = Arc::clone(&files);
+    let at_once = conversation.blocking(move || open_at_once(&to, wanted));
+    let (mut opened, later) = at_once.await;
+    // Then what waits for somebody, who may be another lane of this call: each has its thread.
+    let works = later.into_iter().map(|(lane, path, mode)| {
+        let to = Arc::clone(&files);
+        move || (lane, open_one(&to, &path, mode))
+    });
+    let works = works.collect();
+    opened.extend(conversation.waiting_all(works).await);
+    for (lane, handle) in opened {
+        if let Some((_, reply)) = replies.iter_mut().find(|(own, _)| *own == lane) {
+            *reply = handle;
         }
     }
     answer(&mut conversation, &replies).await
@@ -68,21 +68,23 @@ async fn modes(conversation: &mut Conversation, paths: &Messages) -> Result<Want
     Ok(wanted)
 }
 
-/// Opens what can be opened: the handles, and what is left because it waits for somebody, unless
-/// this thread `may_wait`.
-fn open_all(files: &Files, wanted: Wanted, may_wait: bool) -> (Vec<(u32, u64)>, Wanted) {
-    let (mut opened, mut left) = (Vec::new(), Vec::new());
-    for (lane, path, mode) in wanted {
-        if !may_wait && Mode::waits_for(&path) {
-            left.push((lane, path, mode));
-        } else if let Some(place) = files.slots.place()
-            && let Ok(file) = mode.open(&path)
-        {
-            let stream = Stream::new(file, mode);
-            opened.push((lane, files.slots.insert(stream, place)));
-        }
+/// Opens what waits for nobody: the handles, and what is left.
+fn open_at_once(files: &Files, wanted: Wanted) -> (Vec<(u32, u64)>, Wanted) {
+    let (later, now): (Wanted, Wanted) =
+        (wanted.into_iter()).partition(|(_, path, _)| Mode::waits_for(path));
+    let open = |(lane, path, mode): (u32, PathBuf, Mode)| (lane, open_one(files, &path, mode));
+    (now.into_iter().map(open).collect(), later)
+}
+
+/// A handle, or 0.
+fn open_one(files: &Files, path: &Path, mode: Mode) -> u64 {
+    if let Some(place) = files.slots.place()
+        && let Ok(file) = mode.open(path)
+    {
+        files.slots.insert(Stream::new(file, mode), place)
+    } else {
+        0
     }
-    (opened, left)
 }
 
 /// A handle; 0, or `EOF`. The handle is none from here on, also where text was lost.

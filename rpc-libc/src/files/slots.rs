@@ -203,7 +203,7 @@ mod tests {
         for (index, handle) in handles.iter().enumerate() {
             assert!(handle % 4 == 0 && *handle != 0);
             assert!(!handles[..index].contains(handle));
-            assert!(slots.get(*handle).is_some_and(|slot| slot.waits));
+            assert!(slots.get(*handle).is_some_and(|slot| !slot.waits));
             for bit in 0..64 {
                 let forged = handle ^ 1 << bit;
                 assert!(slots.get(forged).is_none() || handles.contains(&forged));

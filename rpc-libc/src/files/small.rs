@@ -54,7 +54,7 @@ fn word<O: Operation<Request = Words, Reply = u64>>(
 }
 
 /// Tells each lane its word.
-pub(super) async fn answer(
+pub(crate) async fn answer(
     conversation: &mut Conversation,
     replies: &[(u32, u64)],
 ) -> Result<Flow, Failure> {
@@ -239,6 +239,26 @@ impl Operation for Flush {
     }
 }
 
+/// `fflush` of one stream among all: one that was closed meanwhile was flushed by that.
+struct FlushAny;
+
+impl Operation for FlushAny {
+    type Request = ();
+    type Reply = u64;
+
+    fn is_quick(stream: &Stream, request: &()) -> bool {
+        Flush::is_quick(stream, request)
+    }
+
+    fn run(stream: &mut Stream, request: ()) -> u64 {
+        Flush::run(stream, request)
+    }
+
+    fn failure() -> u64 {
+        0
+    }
+}
+
 /// `fflush`: of all streams where the word is 0, as C's null pointer.
 async fn flush(mut conversation: Conversation, files: Arc<Files>) -> Result<Flow, Failure> {
     let words = conversation.recv::<u64>().await?;
@@ -249,22 +269,16 @@ async fn flush(mut conversation: Conversation, files: Arc<Files>) -> Result<Flow
     }
     let mut replies = Vec::new();
     for (lane, word) in words.iter() {
-        let targets = if *word == 0 {
-            files.slots.all().into_iter().map(Target::File).collect()
+        let flushed = if *word == 0 {
+            let slots = files.slots.all().into_iter();
+            let requests = slots.map(|slot| (lane, Target::File(slot), ())).collect();
+            each::<FlushAny>(&files, &mut conversation, requests).await
         } else {
-            vec![files.target(*word)]
+            let request = vec![(lane, files.target(*word), ())];
+            each::<Flush>(&files, &mut conversation, request).await
         };
-        let mut reply = 0;
-        for target in targets {
-            let request = vec![(lane, target, ())];
-            let flushed = each::<Flush>(&files, &mut conversation, request).await;
-            // One that was closed meanwhile was flushed by that.
-            let failed = flushed.iter().any(|(_, reply)| *reply != 0);
-            if failed {
-                reply = EOF;
-            }
-        }
-        replies.push((lane, reply));
+        let failed = flushed.iter().any(|(_, reply)| *reply != 0);
+        replies.push((lane, if failed { EOF } else { 0 }));
     }
     answer(&mut conversation, &replies).await
 }

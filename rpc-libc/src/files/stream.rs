@@ -6,7 +6,8 @@ use std::mem;
 
 use rpc_server::Reservation;
 
-use super::mode::Mode;
+use super::mode::{self, Mode};
+use super::room::Room;
 
 /// Bytes that are read ahead, and the most that wait to be written.
 pub(super) const BUFFER: usize = 16 << 10;
@@ -73,7 +74,7 @@ impl Stream {
     pub(super) fn may_wait(&self) -> bool {
         self.file
             .metadata()
-            .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+            .is_ok_and(|metadata| mode::may_wait(&metadata))
     }
 
     /// What was read ahead and not handed out.
@@ -151,9 +152,10 @@ impl Stream {
         self.taken += count;
     }
 
-    /// As `fread`: up to `size` bytes, fewer at the end, after an error, or when there is no more
-    /// `room` to hold them.
+    /// As `fread`: up to `size` bytes, fewer at the end or after an error. It is one that there is
+    /// no more `room` to hold them.
     pub(super) fn read(&mut self, size: u64, room: &mut Reservation) -> Vec<u8> {
+        let mut room = Room::new(room);
         let mut bytes = Vec::new();
         if size == 0 || !self.begin_read() {
             return bytes;
@@ -162,10 +164,13 @@ impl Stream {
             let left = size - bytes.len() as u64;
             let most = left.min(self.held()) as usize;
             if most > 0 {
-                if !room.grow(most as u64) {
+                let most = room.up_to(most);
+                if most == 0 {
+                    self.error = true;
                     return bytes;
                 }
                 self.take(most, &mut bytes);
+                room.fill(most);
                 continue;
             }
             if left == 0 || self.eof {
@@ -177,20 +182,16 @@ impl Stream {
                 }
                 continue;
             }
-            let (start, mut piece) = (bytes.len(), left.min(PIECE as u64) as usize);
-            // As much as there is room for.
-            while !room.grow(piece as u64) {
-                piece /= 2;
-                if piece == 0 {
-                    return bytes;
-                }
-            }
-            if bytes.try_reserve(piece).is_err() {
+            let start = bytes.len();
+            let piece = room.up_to(left.min(PIECE as u64) as usize);
+            if piece == 0 || bytes.try_reserve(piece).is_err() {
+                self.error = true;
                 return bytes;
             }
             bytes.resize(start + piece, 0);
             let count = retry(|| self.file.read(&mut bytes[start..]));
             bytes.truncate(start + *count.as_ref().unwrap_or(&0));
+            room.fill(bytes.len() - start);
             if self.came(&count) != Came::Bytes {
                 return bytes;
             }
@@ -198,8 +199,9 @@ impl Stream {
     }
 
     /// As `fgets`: a line of less than `count` bytes with its newline and a NUL; `None` where C has
-    /// a null pointer.
+    /// a null pointer. Without `room` for more it ends early, and not before its first byte.
     pub(super) fn line(&mut self, count: u64, room: &mut Reservation) -> Option<Vec<u8>> {
+        let mut room = Room::new(room);
         let most = count.checked_sub(1)?;
         let mut line = Vec::new();
         if most > 0 && !self.begin_read() {
@@ -221,11 +223,17 @@ impl Stream {
             } else {
                 1
             };
-            let next = (most - line.len() as u64).min(next as u64);
-            if !room.grow(next) {
+            let next = (most - line.len() as u64).min(next as u64) as usize;
+            let next = room.up_to(next);
+            if next == 0 {
+                self.error = true;
+                if line.is_empty() {
+                    return None;
+                }
                 break;
             }
-            self.take(next as usize, &mut line);
+            self.take(next, &mut line);
+            room.fill(next);
         }
         line.push(0);
         Some(line)

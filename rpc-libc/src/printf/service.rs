@@ -24,7 +24,7 @@ use rpc_types::Opcode;
 use super::Error;
 use super::arguments::{Form, block_size};
 use super::draft::Draft;
-use crate::console::Console;
+use crate::console::{self, Console};
 
 /// Of each lane, lowest first, how many bytes were written.
 pub type Written<'c> = Pin<Box<dyn Future<Output = Vec<(u32, u64)>> + Send + 'c>>;
@@ -280,7 +280,9 @@ async fn print(
     (console, stream): (&Console, Stream),
     texts: Lanes<Text>,
 ) -> Lanes<i64> {
-    let (text, mut results, _rooms) = run(port, slow, texts, join).await;
+    let room = port.reserve();
+    let (text, mut results) = run(port, slow, (texts, room), join).await;
+    let (text, _room) = text.unzip();
     if !console.write(port, stream, text).await {
         for (_, result) in &mut results {
             if result.as_ref().is_ok_and(|printed| *printed > 0) {
@@ -291,23 +293,27 @@ async fn print(
     results
 }
 
-/// All texts one after the other, each one's length, and what is reserved for them.
-fn join(texts: Lanes<Text>) -> (Vec<u8>, Lanes<i64>, Vec<Reservation>) {
-    let (mut all, mut results, mut rooms) = (Vec::new(), Vec::new(), Vec::new());
+/// All texts one after the other, if there is `room` for them; and each one's length.
+fn join((texts, mut room): (Lanes<Text>, Reservation)) -> (Option<Text>, Lanes<i64>) {
+    let (mut all, mut results) = (Vec::new(), Vec::new());
     for (lane, text) in texts {
-        let result = text.map(|(text, room)| {
-            rooms.push(room);
-            let length = text.len() as i64;
-            if all.is_empty() {
-                all = text;
-            } else {
-                all.extend(text);
+        let result = text.map(|text| {
+            let length = text.0.len() as i64;
+            if length > 0 {
+                all.push(text);
             }
             length
         });
         results.push((lane, result));
     }
-    (all, results, rooms)
+    // One alone needs no copy.
+    let text = if all.len() == 1 {
+        all.pop()
+    } else {
+        let parts: Vec<_> = all.iter().map(|(text, _)| &text[..]).collect();
+        console::join(&parts, &mut room).map(|text| (text, room))
+    };
+    (text, results)
 }
 
 /// Writes each text to its stream; gives the lanes' results.

@@ -12,7 +12,8 @@ use crate::rig::{Calls, Layout, Plan, STDERR, STDOUT, c, on_all_layouts};
 on_all_layouts!(
     files_of_lanes,
     streams_that_are_none,
-    a_console_that_is_gone
+    a_console_that_is_gone,
+    texts_without_room,
 );
 
 const TEXT: &str = "A simple string\n";
@@ -138,4 +139,23 @@ fn a_console_that_is_gone<T: Layout>() {
         "{reports:?}"
     );
     assert_eq!(rig.text(Stream::Stdout), "");
+}
+
+/// The texts of lanes come together in memory that is limited, as they do one by one.
+fn texts_without_room<T: Layout>() {
+    let mut plan = Plan::new(8);
+    plan.options.max_in_flight = 6000;
+    let rig = plan.start::<T>();
+    rig.team(|_, client| {
+        let printf =
+            |format: &str| client.steps(Opcode::PRINTF_TO_STDOUT, |port| rest(port, format, &[5]));
+        assert_eq!(printf("%1000ld"), -1);
+        assert_eq!(printf("%500ld"), 500);
+    });
+    assert_eq!(rig.text(Stream::Stdout).len(), 2000);
+    let client = rig.client();
+    assert_eq!(client.flags(STDOUT), (false, true));
+    let alone = client.steps(Opcode::PRINTF_TO_STDOUT, |port| rest(port, "%4000ld", &[5]));
+    assert_eq!(alone, 4000);
+    rig.is_whole();
 }

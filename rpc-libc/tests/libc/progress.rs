@@ -1,5 +1,6 @@
 //! Long work on one port, and all others.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Instant;
@@ -9,12 +10,15 @@ use rpc_port::procedure::Increment;
 use rpc_server::{Captured, Output, Stream};
 use rpc_types::Opcode;
 
-use crate::rig::{Calls, Layout, Plan, SECOND, eventually, on_all_layouts};
+use crate::rig::{Calls, EOF, Layout, Plan, Rig, SECOND, eventually, on_all_layouts};
 
 on_all_layouts!(
     a_long_stream,
     pipes_that_wait,
     text_beside_pipes_that_wait,
+    devices_beside_pipes_that_wait,
+    lanes_at_both_ends_of_a_pipe,
+    a_flush_of_all_beside_a_close,
     two_ports_on_one_file,
 );
 
@@ -128,11 +132,7 @@ fn text_beside_pipes_that_wait<T: Layout>() {
             assert_eq!(client.say(Opcode::WRITE_TO_STDOUT, b"out"), 3);
             assert_eq!(client.say(Opcode::WRITE_TO_STDERR, b"err"), 3);
         });
-        let limit = Instant::now() + 20 * SECOND;
-        while !texts.is_finished() && Instant::now() < limit {
-            thread::sleep(SECOND / 1000);
-        }
-        let went = texts.is_finished();
+        let went = ends(&texts);
         // For all of them, the later ones too.
         let writer = fs::OpenOptions::new().read(true).write(true).open(&pipe);
         texts.join().unwrap();
@@ -142,6 +142,110 @@ fn text_beside_pipes_that_wait<T: Layout>() {
     });
     assert_eq!(output.text(Stream::Stdout), "out");
     assert_eq!(output.text(Stream::Stderr), "err");
+}
+
+fn fifo<T: Layout>(rig: &Rig<T>) -> String {
+    let pipe = rig.path("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    pipe
+}
+
+/// Both ends of a pipe: whoever waits for the other one gets it.
+fn both_ends(pipe: &str) -> fs::File {
+    let mut options = fs::OpenOptions::new();
+    options.read(true).write(true).open(pipe).unwrap()
+}
+
+/// Whether `thread` ends in time.
+fn ends<R>(thread: &thread::ScopedJoinHandle<'_, R>) -> bool {
+    let limit = Instant::now() + 20 * SECOND;
+    while !thread.is_finished() && Instant::now() < limit {
+        thread::sleep(SECOND / 1000);
+    }
+    thread.is_finished()
+}
+
+/// Behind some devices there is nobody: they take no thread of those that wait.
+fn devices_beside_pipes_that_wait<T: Layout>() {
+    const CALLS: usize = 80;
+    let rig = Plan::new(CALLS as u32 + 4).start::<T>();
+    let pipe = fifo(&rig);
+    thread::scope(|scope| {
+        for _ in 0..CALLS {
+            scope.spawn(|| assert_ne!(rig.client().fopen(&pipe, "r"), 0));
+        }
+        eventually("the wait of all", || {
+            rig.service.open_exchanges().len() == CALLS
+        });
+        let devices = scope.spawn(|| {
+            let client = rig.client();
+            let (null, zero) = (
+                client.fopen("/dev/null", "w"),
+                client.fopen("/dev/zero", "r"),
+            );
+            let written = client.fwrite(null, &vec![1; 100_000]);
+            let read = client.fread(zero, 100_000);
+            (written, read, client.fclose(null), client.fclose(zero))
+        });
+        let went = ends(&devices);
+        // For all of them, the later ones too.
+        let writer = both_ends(&pipe);
+        let done = devices.join().unwrap();
+        eventually("the end of all", || rig.service.open_exchanges().is_empty());
+        drop(writer);
+        assert!(went, "the devices have waited with the pipes");
+        assert!(done == (100_000, vec![0; 100_000], 0, 0));
+    });
+}
+
+/// Lanes of one call do not wait for one another, unless that is what pipes are for.
+fn lanes_at_both_ends_of_a_pipe<T: Layout>() {
+    let rig = Plan::new(8).start::<T>();
+    let pipe = fifo(&rig);
+    thread::scope(|scope| {
+        let lanes = scope.spawn(|| {
+            rig.team(|lane, client| {
+                let file = client.fopen(&pipe, if lane == 0 { "r" } else { "w" });
+                assert_ne!(file, 0);
+            });
+        });
+        let went = ends(&lanes);
+        let other = both_ends(&pipe);
+        lanes.join().unwrap();
+        drop(other);
+        assert!(went, "the lane that reads has waited for those that write");
+    });
+}
+
+/// `fflush(NULL)` waits for a stream in use; what another lane closes meanwhile is no failure.
+fn a_flush_of_all_beside_a_close<T: Layout>() {
+    let rig = Plan::new(8).start::<T>();
+    let pipe = fifo(&rig);
+    let mut other = both_ends(&pipe);
+    let client = rig.client();
+    let read = client.fopen(&pipe, "r");
+    let files = [1, 2].map(|n| client.fopen(&rig.path(&format!("file {n}")), "w"));
+    assert!(files.iter().all(|file| client.fwrite(*file, b"text") == 4));
+    thread::scope(|scope| {
+        let rig = &rig;
+        let reader = scope.spawn(move || rig.client().fread(read, 1));
+        eventually("the read", || rig.service.open_exchanges().len() == 1);
+        thread::sleep(SECOND / 20);
+        let flush = scope.spawn(move || rig.client().fflush(0));
+        eventually("the flush", || rig.service.open_exchanges().len() == 2);
+        thread::sleep(SECOND / 20);
+        let closed = client.fclose(files[0]);
+        other.write_all(b"a").unwrap();
+        assert_eq!(reader.join().unwrap(), b"a");
+        assert_eq!((closed, flush.join().unwrap()), (0, 0));
+    });
+    for n in [1, 2] {
+        let text = fs::read(rig.path(&format!("file {n}"))).unwrap();
+        assert_eq!(text, b"text");
+    }
+    // Of one stream alone it is one.
+    assert_eq!(client.fflush(files[0]), EOF);
 }
 
 /// Each call's text stays together, and none is lost.

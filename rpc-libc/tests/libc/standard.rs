@@ -1,5 +1,6 @@
 //! Standard input, output and error.
 
+use std::fs;
 use std::io::Write;
 use std::sync::Arc;
 use std::thread;
@@ -16,7 +17,10 @@ on_all_layouts!(
     lanes_in_order,
     what_is_no_file,
     a_reader_that_has_gone,
+    texts_without_room,
     input,
+    input_bit_by_bit,
+    input_without_room,
     input_that_is_waited_for,
 );
 
@@ -99,6 +103,27 @@ fn a_reader_that_has_gone<T: Layout>() {
     rig.is_whole();
 }
 
+/// What lanes write comes together in memory that is limited.
+fn texts_without_room<T: Layout>() {
+    let mut plan = Plan::new(2);
+    plan.options.max_in_flight = 1000;
+    let rig = plan.start::<T>();
+    for opcode in [Opcode::WRITE_TO_STDOUT, Opcode::WRITE_TO_STDOUT_NEWLINE] {
+        rig.team(|_, client| assert_eq!(client.say(opcode, &[b'x'; 200]), 0));
+        assert_eq!(rig.client().flags(STDOUT), (false, true));
+        rig.client().word(Opcode::CLEARERR, STDOUT);
+    }
+    assert_eq!(rig.text(Stream::Stdout), "");
+    // The user is told.
+    eventually("the report", || rig.reports.lock().unwrap().len() == 2);
+    // One text needs no second place, and two that fit are written.
+    let client = rig.client();
+    assert_eq!(client.say(Opcode::WRITE_TO_STDOUT, &[b'x'; 1000]), 1000);
+    rig.team(|_, client| assert_eq!(client.say(Opcode::WRITE_TO_STDOUT, &[b'x'; 100]), 100));
+    assert_eq!(rig.text(Stream::Stdout).len(), 1400);
+    assert_eq!(client.flags(STDOUT), (false, false));
+}
+
 fn input<T: Layout>() {
     let mut rig = Plan::new(2).start::<T>();
     let client = rig.client();
@@ -115,6 +140,78 @@ fn input<T: Layout>() {
     assert_eq!(client.fread(STDIN, 1 << 63), b"third");
     assert_eq!(client.flags(STDIN), (true, false));
     assert_eq!(client.fgets(STDIN, 9), None);
+}
+
+/// A read of much that gets little at a time takes no more memory than it fills.
+fn input_bit_by_bit<T: Layout>() {
+    const SIZE: u64 = 64 << 10;
+    let mut plan = Plan::new(2);
+    plan.options.max_in_flight = 128 << 10;
+    let mut rig = plan.start::<T>();
+    let mut stdin = rig.stdin.take().unwrap();
+    let rig = &rig;
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            for _ in 0..20 {
+                stdin.write_all(&[7; 256]).unwrap();
+                until_taken(&stdin);
+            }
+            // Fails where the reader has given up.
+            let _ = stdin.write_all(&vec![7; SIZE as usize - 20 * 256]);
+            eventually("the end of the call", || {
+                rig.service.open_exchanges().is_empty()
+            });
+        });
+        let client = rig.client();
+        assert_eq!(client.fread(STDIN, SIZE).len() as u64, SIZE);
+        assert_eq!(client.flags(STDIN), (false, false));
+    });
+}
+
+/// Waits until what was written to a pipe was read.
+fn until_taken(pipe: &std::io::PipeWriter) {
+    eventually("the read", || {
+        rustix::io::ioctl_fionread(pipe).unwrap() == 0
+    });
+}
+
+/// Where another call has all the memory, a read fails as reads do in C.
+fn input_without_room<T: Layout>() {
+    let mut plan = Plan::new(4);
+    plan.options.max_in_flight = 1000;
+    let mut rig = plan.start::<T>();
+    let mut stdin = rig.stdin.take().unwrap();
+    let path = rig.path("file");
+    fs::write(&path, [b'x'; 3000]).unwrap();
+    let client = rig.client();
+    let file = client.fopen(&path, "r");
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| rig.client().fread(STDIN, 1 << 20).len());
+        stdin.write_all(&[7; 100]).unwrap();
+        until_taken(&stdin);
+        let lines: Vec<_> = (0..3).map(|_| client.fgets(file, 2000)).collect();
+        let (flags, read) = (client.flags(file), client.fread(file, 2000));
+        client.word(Opcode::CLEARERR, file);
+        let again = (client.fread(file, 2000), client.flags(file));
+        let none = client.fgets(file, 1);
+        drop(stdin);
+        assert_eq!(reader.join().unwrap(), 100);
+        assert_eq!(lines, [const { None }; 3]);
+        assert_eq!((flags, read), ((false, true), vec![]));
+        assert_eq!(again, (vec![], (false, true)));
+        assert_eq!(none, Some(vec![]), "there is room for nothing");
+    });
+    // What does fit is read, and nothing was lost.
+    client.word(Opcode::CLEARERR, file);
+    assert_eq!(client.fgets(file, 2000), Some(vec![b'x'; 1000]));
+    assert_eq!(client.flags(file), (false, true));
+    client.word(Opcode::CLEARERR, file);
+    assert_eq!(client.fread(file, 2000).len(), 1000);
+    assert_eq!(client.flags(file), (false, true));
+    client.word(Opcode::CLEARERR, file);
+    assert_eq!(client.fgets(file, 1001), Some(vec![b'x'; 1000]));
+    assert_eq!(client.fgets(file, 1001), None);
+    assert_eq!(client.flags(file), (true, false));
 }
 
 /// Twenty ports read it at once: none of them holds up others, or files, and each gets its line.
