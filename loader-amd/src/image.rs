@@ -21,6 +21,13 @@ const TRIPLE: &str = "amdgcn-amd-amdhsa";
 const DEPTH: usize = 16;
 /// More than any kernel's arguments take: the runtime's own limit for a segment of arguments.
 const MOST_ARGUMENTS: u64 = 64 << 10;
+/// More metadata than any code object has: in memory each byte of it may take dozens.
+const MOST_METADATA: usize = 64 << 20;
+/// More segments that are written to than linkers make: each global is looked for in all.
+const MOST_DATA: usize = 64;
+/// What is said of bytes that count many times.
+const REPEATED: &str =
+    "are the same bytes many times over, so it is damaged: copy or build it again";
 
 /// What is known of a code object.
 #[derive(Clone, Debug, Default)]
@@ -86,12 +93,8 @@ impl CodeObject {
                 .iter()
                 .map(KernelInfo::new)
                 .collect::<Result<_, _>>()?,
-            data: data(image),
-            globals: unambiguous(
-                file.dynamic_symbols()
-                    .filter(ObjectSymbol::is_definition)
-                    .filter_map(|symbol| Some((symbol.name().ok()?.to_owned(), symbol.address()))),
-            ),
+            data: data(image)?,
+            globals: unambiguous(&globals(image, &file)?),
         })
     }
 
@@ -190,12 +193,22 @@ fn metadata(image: &[u8]) -> Result<Value, String> {
     let Ok(header) = FileHeader64::<LittleEndian>::parse(image) else {
         return Err("has no ELF header that can be read".to_owned());
     };
+    let mut left = image.len() as u64;
     for segment in header.program_headers(endian, image).unwrap_or_default() {
         let Ok(Some(mut notes)) = segment.notes(endian, image) else {
             continue;
         };
+        left = left
+            .checked_sub(segment.p_filesz(endian))
+            .ok_or_else(|| format!("has notes that {REPEATED}"))?;
         while let Ok(Some(note)) = notes.next() {
             if note.name() == OWNER && note.n_type(endian) == METADATA {
+                let size = note.desc().len();
+                if size > MOST_METADATA {
+                    return Err(format!(
+                        "has {size} bytes of metadata, and 64 MiB is the most: split it into several"
+                    ));
+                }
                 return rmpv::decode::read_value_with_max_depth(&mut note.desc(), DEPTH)
                     .map_err(|error| format!("has metadata that cannot be read: {error}"));
             }
@@ -224,106 +237,63 @@ fn string(map: &Value, key: &str) -> String {
 
 /// Names that stand for one place each. Which of several the runtime takes is its own affair; and
 /// what the host copies for the program follows from where the runtime says that a name lies.
-fn unambiguous(symbols: impl Iterator<Item = (String, u64)>) -> BTreeMap<String, u64> {
-    let mut places: BTreeMap<String, Option<u64>> = BTreeMap::new();
-    for (name, place) in symbols {
+fn unambiguous(symbols: &[(&str, u64)]) -> BTreeMap<String, u64> {
+    let mut places: BTreeMap<&str, Option<u64>> = BTreeMap::new();
+    for &(name, place) in symbols {
         places
             .entry(name)
             .and_modify(|known| *known = known.filter(|&known| known == place))
             .or_insert(Some(place));
     }
-    let one = |(name, place): (String, Option<u64>)| Some((name, place?));
+    let one = |(name, place): (&str, Option<u64>)| Some((name.to_owned(), place?));
     places.into_iter().filter_map(one).collect()
 }
 
+/// Name and place of each symbol that others see. Any number of them may have the same name, or the
+/// end of one: what is read of names is not more than the image has bytes.
+fn globals<'i>(
+    image: &[u8],
+    file: &ElfFile64<'i, LittleEndian>,
+) -> Result<Vec<(&'i str, u64)>, String> {
+    let mut left = image.len();
+    let mut found = Vec::new();
+    for symbol in file.dynamic_symbols().filter(ObjectSymbol::is_definition) {
+        let name = symbol
+            .name_bytes()
+            .map_err(|error| format!("has a symbol that cannot be read: {error}"))?;
+        left = left
+            .checked_sub(name.len() + 1)
+            .ok_or_else(|| format!("has names that {REPEATED}"))?;
+        if let Ok(name) = std::str::from_utf8(name) {
+            found.push((name, symbol.address()));
+        }
+    }
+    Ok(found)
+}
+
 /// The segments that are written to.
-fn data(image: &[u8]) -> Vec<Range<u64>> {
+fn data(image: &[u8]) -> Result<Vec<Range<u64>>, String> {
     let endian = LittleEndian;
     let Ok(header) = FileHeader64::<LittleEndian>::parse(image) else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
     let segments = header.program_headers(endian, image).unwrap_or_default();
-    segments
+    let found: Vec<_> = segments
         .iter()
         .filter(|segment| segment.p_type(endian) == PT_LOAD && segment.p_flags(endian) & PF_W != 0)
         .map(|segment| {
             let start = segment.p_vaddr(endian);
             start..start.saturating_add(segment.p_memsz(endian))
         })
-        .collect()
+        .collect();
+    if found.len() > MOST_DATA {
+        return Err(format!(
+            "has {} segments that are written to, and {MOST_DATA} are the most: link it with ld.lld",
+            found.len()
+        ));
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn targets_fit_by_processor_and_features() {
-        let agent = "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-";
-        for (image, expected) in [
-            ("amdgcn-amd-amdhsa--gfx90a", true),
-            ("amdgcn-amd-amdhsa--gfx90a:xnack-", true),
-            ("amdgcn-amd-amdhsa--gfx90a:xnack+", false),
-            ("amdgcn-amd-amdhsa--gfx90", false),
-            ("amdgcn-amd-amdhsa--gfx1100", false),
-        ] {
-            assert_eq!(fits(image, agent), expected, "{image}");
-        }
-        assert_eq!(processor(agent), "gfx90a:sramecc+:xnack-");
-        assert_eq!(processor("gfx1100"), "gfx1100");
-    }
-
-    #[test]
-    fn the_closest_target_is_first() {
-        let isas = [
-            "amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-".to_owned(),
-            "amdgcn-amd-amdhsa--gfx9-4-generic:sramecc+:xnack-".to_owned(),
-        ];
-        let ranks = [
-            "gfx942:sramecc+:xnack-",
-            "gfx942:xnack-",
-            "gfx942",
-            "gfx9-4-generic:xnack-",
-            "gfx9-4-generic",
-            "",
-        ]
-        .map(|architecture| rank(architecture, &isas));
-        assert!(ranks.is_sorted_by(|a, b| a > b && b.is_some()), "{ranks:?}");
-        for architecture in [
-            "gfx942:xnack+",
-            "gfx90a",
-            "gfx11-generic",
-            "sm_90",
-            "gfx942:",
-        ] {
-            assert_eq!(rank(architecture, &isas), None, "{architecture}");
-        }
-    }
-
-    #[test]
-    fn a_name_of_two_places_is_no_ones() {
-        let symbols = [("a", 1), ("b", 2), ("a", 3), ("c", 4), ("c", 4), ("a", 1)];
-        let found = unambiguous(symbols.map(|(name, at)| (name.to_owned(), at)).into_iter());
-        assert_eq!(found, [("b".into(), 2), ("c".into(), 4)].into());
-    }
-
-    #[test]
-    fn damaged_metadata_is_named() {
-        let kernel = |entries: &[(&str, Value)]| {
-            let entries = entries
-                .iter()
-                .map(|(key, value)| ((*key).into(), value.clone()));
-            KernelInfo::new(&Value::Map(entries.collect()))
-        };
-        let named = (".name", Value::from("_start"));
-        assert_eq!(kernel(std::slice::from_ref(&named)).unwrap().name, "_start");
-        for (key, value) in [
-            (".kernarg_segment_size", Value::from(1 << 20)),
-            (".wavefront_size", Value::from(-1)),
-            (".args", Value::Array(vec![Value::Map(Vec::new())])),
-        ] {
-            let said = kernel(&[named.clone(), (key, value)]).unwrap_err();
-            assert!(said.contains(key) && said.contains("_start"), "{said}");
-        }
-    }
-}
+mod tests;

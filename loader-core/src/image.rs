@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 
 use object::LittleEndian;
-use object::elf::{self, FileHeader64};
+use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use thiserror::Error;
 
@@ -227,19 +227,15 @@ fn is_program(header: &FileHeader64<LittleEndian>, bytes: &[u8]) -> bool {
     let Ok(segments) = header.program_headers(endian, bytes) else {
         return false;
     };
-    segments.iter().any(|segment| {
-        segment.p_type(endian) == elf::PT_INTERP
-            || segment
-                .dynamic(endian, bytes)
-                .ok()
-                .flatten()
-                .is_some_and(|entries| {
-                    entries.iter().any(|entry| {
-                        entry.d_tag.get(endian) == u64::from(elf::DT_FLAGS_1)
-                            && entry.d_val.get(endian) & u64::from(elf::DF_1_PIE) != 0
-                    })
-                })
-    })
+    let is = |kind| move |segment: &&ProgramHeader64<_>| segment.p_type(endian) == kind;
+    // Of several tables the system's linker takes the last; and each is as long as the file at most.
+    let table = segments.iter().rfind(is(elf::PT_DYNAMIC));
+    let entries = table.and_then(|segment| segment.dynamic(endian, bytes).ok().flatten());
+    segments.iter().any(|segment| is(elf::PT_INTERP)(&segment))
+        || entries.unwrap_or_default().iter().any(|entry| {
+            entry.d_tag.get(endian) == u64::from(elf::DT_FLAGS_1)
+                && entry.d_val.get(endian) & u64::from(elf::DF_1_PIE) != 0
+        })
 }
 
 #[cfg(test)]
@@ -339,6 +335,32 @@ mod tests {
         ));
         let said = read(OsStr::new("/no/such/file")).unwrap_err().to_string();
         assert!(said.contains("No such file"), "{said}");
+    }
+
+    /// Were each table of the many read, this would take minutes.
+    #[test]
+    fn many_dynamic_tables_take_no_time() {
+        let mut file = elf(2, 1, 62, 3);
+        let count = 60_000_u16;
+        file[32] = 128;
+        file[54] = 56;
+        file[56..58].copy_from_slice(&count.to_le_bytes());
+        let size = 128 + 56 * u64::from(count);
+        for i in 0..count {
+            let kind = if i == 0 {
+                elf::PT_LOAD
+            } else {
+                elf::PT_DYNAMIC
+            };
+            file.extend(u64::from(kind).to_le_bytes());
+            for number in [0, 0, 0, size, size, 0] {
+                file.extend(number.to_le_bytes());
+            }
+        }
+        let begun = std::time::Instant::now();
+        assert_eq!(recognise(&file).unwrap(), ImageKind::X86_64);
+        let took = begun.elapsed();
+        assert!(took < std::time::Duration::from_secs(10), "{took:?}");
     }
 
     proptest! {

@@ -204,8 +204,11 @@ impl Client {
         }
         let lanes = device.info().lanes;
         let ports = self.ports(device, asked);
-        let geometry =
-            Geometry::new(layout, ports, lanes).ok_or(ServeError::Geometry { ports, lanes })?;
+        let geometry = Geometry::new(layout, ports, lanes).ok_or(ServeError::Geometry {
+            layout,
+            ports,
+            lanes,
+        })?;
         if layout == LayoutKind::Compact {
             device.check_shared_atomics()?;
         }
@@ -398,5 +401,27 @@ mod tests {
             })
             .contains("fields")
         );
+    }
+
+    #[test]
+    fn sentences_say_what_to_do() {
+        let geometry = ServeError::Geometry {
+            layout: LayoutKind::Line,
+            ports: 4,
+            lanes: 65,
+        };
+        for (error, words) in [
+            (ServeError::Magic, "build the image"),
+            (ServeError::LlvmPointer, "build the image"),
+            (ServeError::Reserved, "build the image"),
+            (ServeError::Layout(9), "build the image"),
+            (
+                geometry,
+                "layout Line of this image has no room for 4 ports of 65 lanes: give --ports",
+            ),
+        ] {
+            let said = error.to_string();
+            assert!(said.contains(words), "{said}");
+        }
     }
 }

@@ -25,12 +25,19 @@ const ARRAYS: [[&str; 3]; 2] = [
 ];
 /// Bytes of a pointer.
 const POINTER: usize = 8;
+/// The longest name that a sentence has.
+const SHOWN: usize = 256;
 
 /// Whether the text names a constructor or destructor, and the array for it.
 pub(crate) fn has_any(text: &str) -> bool {
     ARRAYS
         .iter()
         .any(|[prefix, start, _]| text.contains(prefix) && text.contains(start))
+}
+
+/// Whether a variable of this name is an entry of an array.
+pub(crate) fn is_part(name: &str) -> bool {
+    ARRAYS.iter().any(|[prefix, ..]| name.starts_with(prefix))
 }
 
 /// Those of `variables` that begin so, by ascending priority; of the same priority as they stand.
@@ -43,7 +50,9 @@ fn in_order<'v>(variables: &'v [String], prefix: &str) -> Result<Vec<&'v str>, D
             .and_then(|digits| digits.parse().ok());
         let priority = priority.ok_or_else(|| {
             DeviceError::Image(format!(
-                "the image's {name} has no priority behind its name"
+                "the image's variable {} does not end with a priority, `_` and a number, as those of \
+                 constructors and destructors do: give it another name",
+                shown(name)
             ))
         })?;
         found.entry(priority).or_default().push(name);
@@ -51,22 +60,34 @@ fn in_order<'v>(variables: &'v [String], prefix: &str) -> Result<Vec<&'v str>, D
     Ok(found.into_values().flatten().collect())
 }
 
+/// A name, as much of it as a sentence has room for.
+fn shown(name: &str) -> String {
+    name.chars().take(SHOWN).collect()
+}
+
 impl CudaDevice {
     /// Makes the arrays of what the loaded image has as `variables`. An image without the pointers,
     /// or one that has set them itself, needs none.
     pub(crate) fn make_arrays(&self, variables: &[String]) -> Result<(), DeviceError> {
         for [prefix, start, end] in ARRAYS {
-            let names = in_order(variables, prefix)?;
             let (Some(start), Some(end)) = (self.pointer(start)?, self.pointer(end)?) else {
                 continue;
             };
-            if names.is_empty() || start.1 != 0 || end.1 != 0 {
+            if start.1 != 0 || end.1 != 0 {
+                continue;
+            }
+            // Only now: names that are in no array may be any.
+            let names = in_order(variables, prefix)?;
+            if names.is_empty() {
                 continue;
             }
             let mut array = Vec::with_capacity(names.len() * POINTER);
             for name in names {
                 let function = self.pointer(name)?.ok_or_else(|| {
-                    DeviceError::Image(format!("the image's {name} is no pointer to a function"))
+                    DeviceError::Image(format!(
+                        "the image's {} is no pointer to a function: give that variable another name",
+                        shown(name)
+                    ))
                 })?;
                 array.extend_from_slice(&function.1.to_le_bytes());
             }
@@ -110,7 +131,9 @@ mod tests {
         assert_eq!(short, ["_1f_9", "a_1f_101", "b_1f_65535", "d_1f_65535"]);
         let odd = ["__init_array_object_x".to_owned()];
         let said = in_order(&odd, "__init_array_object_").unwrap_err();
-        assert!(said.to_string().contains("no priority"), "{said}");
+        let said = said.to_string();
+        assert!(said.contains("not end with a priority"), "{said}");
+        assert!(said.contains("give it another name"), "{said}");
         assert!(has_any(
             ".u64 __fini_array_start; .u64 __fini_array_object_a_1 = a;"
         ));

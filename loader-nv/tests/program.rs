@@ -93,6 +93,19 @@ fn constructors_and_destructors_run_in_their_order() {
         loader(&folder, &["without.ptx"], ""),
         (Some(1), String::new())
     );
+    // Nothing is made of a variable that is named like theirs; the same with an array for it.
+    let odd = ".visible .global .align 8 .u64 __init_array_object_x = odd;\n";
+    let cubin = pretended::cubin(&format!("{IMAGE}{odd}"));
+    std::fs::write(folder.join("odd.cubin"), cubin).unwrap();
+    let ran = loader(&folder, &["odd.cubin"], "");
+    assert_eq!(ran, (Some(1), String::new()));
+    let cubin = pretended::cubin(&format!("{text}{odd}"));
+    std::fs::write(folder.join("odd.cubin"), cubin).unwrap();
+    let (code, said) = loader(&folder, &["odd.cubin"], "");
+    assert_eq!(code, Some(125), "{said}");
+    let words = "__init_array_object_x does not end with a priority";
+    assert!(said.contains(words), "{said}");
+    assert!(said.contains("give it another name"), "{said}");
     let broken = format!(".version 7.0\n{ARRAYS}");
     std::fs::write(folder.join("broken.ptx"), broken).unwrap();
     let (code, said) = loader(&folder, &["broken.ptx"], "");

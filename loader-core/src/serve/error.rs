@@ -4,6 +4,7 @@ use std::io;
 
 use rpc_types::LayoutKind;
 use rpc_types::image::{ABI_VERSION, CLIENT_SYMBOL};
+use rpc_types::packet::MAX_LANES;
 use thiserror::Error;
 
 use crate::device::DeviceError;
@@ -12,7 +13,10 @@ use crate::device::DeviceError;
 #[derive(Debug, Error)]
 pub enum ServeError {
     /// The client's descriptor does not start as one.
-    #[error("the image's {CLIENT_SYMBOL} is not an RPC client of gpurpc")]
+    #[error(
+        "the image's {CLIENT_SYMBOL} is not an RPC client of gpurpc: give that name to nothing else, \
+         and build the image with the rpc-device of this release"
+    )]
     Magic,
     /// The client is of another version.
     #[error(
@@ -23,7 +27,7 @@ pub enum ServeError {
     /// The client's layout has no name here.
     #[error(
         "the image's RPC client has layout {0}, and this loader knows 1 (Compact), 2 (Line), 3 \
-         (Llvm22) and 4 (Llvm)"
+         (Llvm22) and 4 (Llvm): build the image for one of those"
     )]
     Layout(u32),
     /// The image was made with an LLVM libc that this release does not know.
@@ -35,7 +39,8 @@ pub enum ServeError {
     LlvmSize(u64),
     /// The image was made with an older LLVM libc, and does not say where its client is.
     #[error(
-        "the image's {symbol} is null, so there is no RPC client to serve",
+        "the image's {symbol} is null, so there is no RPC client to serve: build the image with the \
+         libc of LLVM 20 or later",
         symbol = rpc_types::llvm::CLIENT_POINTER_SYMBOL
     )]
     LlvmPointer,
@@ -53,7 +58,10 @@ pub enum ServeError {
         most: u32,
     },
     /// What must be zero is not.
-    #[error("the image's RPC client has fields set that ABI version {ABI_VERSION} does not have")]
+    #[error(
+        "the image's RPC client has fields set that ABI version {ABI_VERSION} does not have: build \
+         the image with the rpc-device of this release"
+    )]
     Reserved,
     /// The host's processor lacks something that the image needs.
     #[error(
@@ -61,9 +69,16 @@ pub enum ServeError {
          with AVX), which this one does not: build the image with the feature `compact`"
     )]
     Words,
-    /// A device that no layout has room for.
-    #[error("no layout has room for {ports} ports of {lanes} lanes")]
+    /// The image's layout has no room for the device.
+    #[error(
+        "layout {layout} of this image has no room for {ports} ports of {lanes} lanes: give --ports \
+         from 1 to {most}, and take a device whose warps have 1 to {MAX_LANES} lanes",
+        layout = .layout.name(),
+        most = .layout.max_ports()
+    )]
     Geometry {
+        /// Which layout.
+        layout: LayoutKind,
         /// Ports that were wanted.
         ports: u32,
         /// Lanes of the device's warps.

@@ -76,7 +76,7 @@ fn expand(bytes: &[u8], budget: &mut Budget) -> Result<Vec<u8>, ContainerError> 
 fn table<'a>(bytes: &'a [u8], budget: &mut Budget) -> Result<Vec<Entry<'a>>, ContainerError> {
     let count = u64_at(bytes, 24).ok_or(damaged("its header"))?;
     budget.entries(Sort::Bundle, count)?;
-    let mut entries = Vec::new();
+    let mut found = Vec::new();
     let mut places = Vec::new();
     let mut at = TABLE;
     for _ in 0..count {
@@ -95,15 +95,16 @@ fn table<'a>(bytes: &'a [u8], budget: &mut Budget) -> Result<Vec<Entry<'a>>, Con
         at += 24 + length;
         places.push((offset, size));
         if !data.is_empty() {
-            entries.push(Entry::plain(names(id), data));
+            found.push((id, data));
         }
     }
     places.push((0, at));
-    if disjoint(places) {
-        Ok(entries)
-    } else {
-        Err(damaged("two entries have bytes in common"))
+    // Each entry is looked at whole: many of the same bytes would take their number times as long.
+    if !disjoint(places) {
+        return Err(damaged("two entries have bytes in common"));
     }
+    let entry = |(id, data)| Entry::plain(names(id), data);
+    Ok(found.into_iter().map(entry).collect())
 }
 
 /// The parts of an entry's name. Triples have three or four parts; the fourth is empty as a rule, and

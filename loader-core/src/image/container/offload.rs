@@ -109,7 +109,7 @@ fn table<'a>(
     let size = count * ENTRY;
     let table = slice(bytes, start, size).ok_or(damaged("its entries"))?;
     let mut places = vec![(0, HEADER), (start, size)];
-    let mut entries = Vec::new();
+    let mut found = Vec::new();
     for entry in table.chunks_exact(ENTRY as usize) {
         let numbers = || {
             Some((
@@ -123,14 +123,15 @@ fn table<'a>(
         let data = slice(bytes, image.0, image.1).ok_or(damaged("the place of an image"))?;
         places.push(image);
         if flags & METADATA == 0 && !data.is_empty() {
-            entries.push(Entry::plain(names, data));
+            found.push((names, data));
         }
     }
-    if disjoint(places) {
-        Ok(entries)
-    } else {
-        Err(damaged("two parts of it have bytes in common"))
+    // Each image is looked at whole: many of the same bytes would take their number times as long.
+    if !disjoint(places) {
+        return Err(damaged("two parts of it have bytes in common"));
     }
+    let entry = |(names, data)| Entry::plain(names, data);
+    Ok(found.into_iter().map(entry).collect())
 }
 
 fn names(

@@ -1,5 +1,7 @@
 //! Containers that their tools made, those that tests make, and both spoilt.
 
+use std::time::{Duration, Instant};
+
 use proptest::prelude::*;
 
 use super::super::tests::elf;
@@ -280,6 +282,42 @@ fn numbers_that_cannot_be_are_named() {
     }
     let count = bundle(&vec![("", &b""[..]); 4097]);
     assert!(refused(&count).contains("more than 4096 entries"));
+}
+
+/// Were each entry looked at, this would take minutes.
+#[test]
+fn many_entries_of_the_same_bytes_are_refused_at_once() {
+    let (count, size) = (4096_u64, 3_u64 << 19);
+    // An entry that is text to its end, all of it comments.
+    let comments = b"//\n".repeat(size as usize / 3);
+    let mut bundle = bundle(&vec![("", &b""[..]); count as usize]);
+    let start = bundle.len() as u64;
+    let mut offload = offload(2, &vec![("", &b""[..]); count as usize]);
+    let behind = offload.len() as u64;
+    for i in 0..count as usize {
+        bundle = put(bundle, 32 + 24 * i, [start, size]);
+        offload = put(offload, 32 + 40 * i + 24, [behind, size]);
+    }
+    offload = put(offload, 8, [behind + size]);
+    bundle.extend_from_slice(&comments);
+    offload.extend_from_slice(&comments);
+    let packed = compressed(&bundle);
+    assert!(packed.len() < 64 << 10, "{}", packed.len());
+    let begun = Instant::now();
+    for bytes in [bundle, packed, offload] {
+        let said = refused(&bytes);
+        assert!(said.contains("bytes in common"), "{said}");
+    }
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?}");
+}
+
+/// `bytes` with these numbers from `offset` on.
+fn put<const N: usize>(mut bytes: Vec<u8>, offset: usize, numbers: [u64; N]) -> Vec<u8> {
+    for (place, number) in bytes[offset..].chunks_exact_mut(8).zip(numbers) {
+        place.copy_from_slice(&number.to_le_bytes());
+    }
+    bytes
 }
 
 #[test]
