@@ -13,13 +13,14 @@ use gpurpc_top::state::{State, Watching};
 use gpurpc_top::units::printable;
 use gpurpc_top::view::picker::Picker;
 use loader_core::exit;
+use loader_core::outputs::are_one;
 use loader_core::program::fail;
-use rpc_stats::{DirectoryError, Found, Reader, runs};
+use rpc_stats::{DirectoryError, Found, ReadError, Reader, runs};
 use rustix::event::PollFlags;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTSTP, SIGWINCH};
 use thiserror::Error;
 
-use crate::cli::Attach;
+use crate::cli::{Attach, Loader, OUTPUT};
 use crate::dashboard::{Event, Left, Loop};
 use crate::parent::has_screen;
 use crate::pipes::Pipes;
@@ -34,10 +35,25 @@ const FIRST: Duration = Duration::from_secs(2);
 /// Why there is nothing to watch.
 #[derive(Debug, Error)]
 enum AttachError {
-    #[error("no loader of yours runs; start one, or run an image with gpurpc-top IMAGE")]
+    #[error(
+        "no loader of yours runs; start one, run an image with gpurpc-top IMAGE, or attach to one \
+         that runs with --stats PATH by that path"
+    )]
     None,
-    #[error("process {0} is no loader of yours that runs with statistics; there are: {1}")]
+    #[error(
+        "process {0} is no loader of yours that runs with statistics in the usual folder: one that \
+         runs with --stats PATH is attached to by that path; there are: {1}"
+    )]
     Unknown(u32, String),
+    #[error(
+        "there is no file {}: give what a loader that runs got as --stats PATH, or its PID",
+        .0.display()
+    )]
+    NoFile(PathBuf),
+    #[error(transparent)]
+    File(#[from] ReadError),
+    #[error("{OUTPUT} {} is the statistics file itself: give another file", .0.display())]
+    Output(PathBuf),
     #[error("several loaders run, so name one: {0}")]
     Several(String),
     #[error(transparent)]
@@ -62,30 +78,39 @@ pub(crate) fn main(attach: &Attach) -> ExitCode {
 
 fn run(attach: &Attach) -> Result<u8, AttachError> {
     let plain = attach.show.is_plain() || !has_screen();
-    let running: Vec<_> = runs()?.into_iter().filter(|run| run.alive).collect();
-    let only = match (attach.pid, running.as_slice()) {
-        (Some(pid), all) => {
-            let named = all.iter().find(|run| run.pid == pid);
-            Some(named.ok_or_else(|| AttachError::Unknown(pid, list(all)))?)
+    let live = |path: PathBuf| Live::new(Target::Path(path));
+    let found = match &attach.loader {
+        Some(Loader::Path(path)) => Choice::Only(Live::of(open(path)?), path.clone()),
+        Some(Loader::Pid(pid)) => {
+            let all = running()?;
+            let named = all.iter().find(|run| run.pid == *pid);
+            let named = named.ok_or_else(|| AttachError::Unknown(*pid, list(&all)))?;
+            Choice::Only(live(named.path.clone()), named.path.clone())
         }
-        (None, []) => return Err(AttachError::None),
-        (None, [only]) => Some(only),
-        (None, all) if plain => return Err(AttachError::Several(list(all))),
-        (None, _) => None,
+        None => match running()?.as_slice() {
+            [] => return Err(AttachError::None),
+            [only] => Choice::Only(live(only.path.clone()), only.path.clone()),
+            all if plain => return Err(AttachError::Several(list(all))),
+            all => Choice::Several(all.to_vec()),
+        },
     };
-    let live = |path: &Path| Live::new(Target::Path(path.to_owned()));
     if plain {
-        return only.map_or(Err(AttachError::None), |only| {
-            records(attach, &mut live(&only.path))
-        });
+        let Choice::Only(mut live, path) = found else {
+            return Err(AttachError::None);
+        };
+        let output = attach.show.output.as_ref();
+        if let Some(output) = output.filter(|output| are_one(output, &path)) {
+            return Err(AttachError::Output(output.clone()));
+        }
+        return records(attach, &mut live);
     }
     let (looped, _bell) = Loop::new().map_err(AttachError::Screen)?;
-    let chosen = match only {
-        Some(only) => Ok(only.path.clone()),
-        None => pick(attach, &looped, &running)?,
+    let chosen = match found {
+        Choice::Only(live, _) => Ok(live),
+        Choice::Several(all) => pick(attach, &looped, &all)?.map(live),
     };
     let left = match chosen {
-        Ok(path) => watch(attach, &looped, &mut live(&path))?,
+        Ok(mut live) => watch(attach, &looped, &mut live)?,
         Err(left) => left,
     };
     Ok(match left {
@@ -93,6 +118,30 @@ fn run(attach: &Attach) -> Result<u8, AttachError> {
         Left::Interrupted => exit::signal(SIGINT),
         Left::Signal(number) => exit::signal(number),
         Left::HungUp => exit::signal(SIGHUP),
+    })
+}
+
+/// What there is to watch.
+enum Choice {
+    /// One loader, and its file.
+    Only(Live, PathBuf),
+    /// The user is asked.
+    Several(Vec<Found>),
+}
+
+/// The loaders that live, of those with a file in the usual folder.
+fn running() -> Result<Vec<Found>, DirectoryError> {
+    let alive = |runs: Vec<Found>| runs.into_iter().filter(|run| run.alive).collect();
+    runs().map(alive)
+}
+
+/// Opens a loader's file; the loader may have ended.
+fn open(path: &Path) -> Result<Reader, AttachError> {
+    Reader::open(path).map_err(|error| match error {
+        ReadError::Open { path, error } if error.kind() == io::ErrorKind::NotFound => {
+            AttachError::NoFile(path)
+        }
+        error => error.into(),
     })
 }
 

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use gpurpc_top::palette::{Colours, Palette};
 use gpurpc_top::state::Settings;
@@ -13,8 +14,11 @@ use loader_core::cli::Options;
 /// The ways to call the program, behind its name.
 pub(crate) const USAGE: &str = "[OPTIONS] IMAGE [ARGUMENTS]...
        gpurpc-top [OPTIONS] --demo
-       gpurpc-top attach [OPTIONS] [PID]
+       gpurpc-top attach [OPTIONS] [PID|PATH]
        gpurpc-top completions SHELL";
+
+/// The option for what tables and records are written to.
+pub(crate) const OUTPUT: &str = "--output";
 
 /// Runs a GPU image and shows what it asks of its host.
 #[derive(Clone, Debug, Parser)]
@@ -52,7 +56,7 @@ pub(crate) struct Top {
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Action {
     /// Watch a loader that runs already.
-    #[command(override_usage = "gpurpc-top attach [OPTIONS] [PID]")]
+    #[command(override_usage = "gpurpc-top attach [OPTIONS] [PID|PATH]")]
     Attach(Attach),
     /// Print a script that completes this program's options in a shell.
     #[command(override_usage = "gpurpc-top completions SHELL")]
@@ -68,8 +72,40 @@ pub(crate) struct Attach {
     /// How it is shown.
     #[command(flatten)]
     pub(crate) show: Show,
-    /// The loader's process [default: the one that runs; of several, a list].
-    pub(crate) pid: Option<u32>,
+    /// The loader's process, or the file of one with `--stats PATH`: digits only are a process, and
+    /// `./123` is a file [default: the one that runs; of several, a list].
+    #[arg(
+        value_name = "PID|PATH",
+        value_parser = OsStringValueParser::new().try_map(loader),
+        value_hint = ValueHint::FilePath
+    )]
+    pub(crate) loader: Option<Loader>,
+}
+
+/// What a loader is found by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Loader {
+    /// The number of its process.
+    Pid(u32),
+    /// Its file of statistics.
+    Path(PathBuf),
+}
+
+fn loader(text: OsString) -> Result<Loader, String> {
+    let bytes = text.as_encoded_bytes();
+    if bytes.is_empty() {
+        return Err("give a process or a file".to_owned());
+    }
+    let digits = text
+        .to_str()
+        .filter(|_| bytes.iter().all(u8::is_ascii_digit));
+    match digits.map(str::parse) {
+        None => Ok(Loader::Path(text.into())),
+        Some(Ok(pid)) => Ok(Loader::Pid(pid)),
+        Some(Err(_)) => {
+            Err("no process has this number (before the name of a file put ./)".to_owned())
+        }
+    }
 }
 
 /// In which form records are written.

@@ -49,6 +49,15 @@ impl Live {
         }
     }
 
+    /// Of a file that has been opened.
+    pub fn of(reader: Reader) -> Self {
+        let target = Target::Path(reader.path().to_owned());
+        Self {
+            reader: Some(reader),
+            ..Self::new(target)
+        }
+    }
+
     /// Waits for the file of this process: what lies at the path from an earlier run is not it.
     #[must_use]
     pub fn only(self, pid: u32) -> Self {

@@ -156,7 +156,7 @@ pub struct Options {
     #[arg(long)]
     pub print_resource_usage: bool,
     /// Publish what is called in this file, for monitors, instead of one of this user's own; `off`
-    /// publishes nothing.
+    /// publishes nothing. What is there already is replaced only if it is empty or statistics.
     #[arg(long, value_name = "PATH|off", value_parser = stats)]
     pub stats: Option<Stats>,
     /// Do not remove that file when the run has ended.

@@ -16,6 +16,7 @@
 //! | [`serve`] | a server behind the client that an image carries |
 //! | [`exit`] | the exit codes |
 //! | [`report`] | what was called, as JSON lines |
+//! | [`outputs`] | files that are not to be written, for something would be lost |
 //!
 //! `kernels` runs `_begin`, `_start` and `_end` on a thread of its own, `signals` watches for
 //! interrupts, `place` finds a device for an image, `stats` publishes what happens for monitors.
@@ -29,6 +30,7 @@ pub mod heap;
 pub mod image;
 mod kernels;
 pub mod links;
+pub mod outputs;
 mod place;
 pub mod program;
 pub mod report;

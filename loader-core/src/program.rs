@@ -13,6 +13,7 @@ use crate::cli::{Cli, DeviceChoice, Options, Usage, parse};
 use crate::device::{Device, DeviceError};
 use crate::exit;
 use crate::image::{self, ImageKind};
+use crate::outputs;
 use crate::place::place;
 use crate::run::{RunError, run, run_serving};
 
@@ -131,6 +132,7 @@ fn start(
         path: shown(path),
         error,
     };
+    outputs::check(Some(path), &cli.options, &[])?;
     let file = image::read(path).map_err(bad_image)?;
     let (device, image) = place(backends, &shown(path), &file, &cli.options)?;
     let (options, command) = (&cli.options, &cli.command);

@@ -17,6 +17,7 @@ use crate::end::{Cause, DRAIN, STOP};
 use crate::heap::Heap;
 use crate::image::ImageError;
 use crate::kernels::{Arguments, Kernels, Launches, pause};
+use crate::outputs::{self, OutputError};
 use crate::program::{complain, say};
 use crate::report::{Calls, End, Report, ReportError, Stage};
 use crate::serve::{self, Client, ServeError, Serving};
@@ -58,6 +59,9 @@ pub enum RunError {
     /// The image's client cannot be served.
     #[error(transparent)]
     Serve(#[from] ServeError),
+    /// Something would be lost.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// There would be no report.
     #[error(transparent)]
     Report(#[from] ReportError),
@@ -101,6 +105,8 @@ pub fn run_serving(
         die_with(parent)?;
     }
     signals::bear_file_size_limit()?;
+    // Again, for whoever brings an image that comes from no file.
+    outputs::check(None, options, &[])?;
     let report = Report::create(&options.report)?;
     let device: Arc<dyn Device> = Arc::from(device);
     let grid = options.grid(device.info())?;

@@ -1,6 +1,9 @@
 //! Start-up of images that a C compiler makes.
 
+use std::ffi::OsString;
+use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -44,15 +47,17 @@ fn run(options: &str, image: &Path, arguments: &[&str]) -> (Option<i32>, String)
     (status.code(), String::from_utf8_lossy(&stderr).into_owned())
 }
 
+/// What the program wants to be run with.
+const GRID: &str = "--blocks 3 --blocks-y 2 --threads 5 --threads-y 4 --threads-z 2";
+
 #[test]
 fn a_program_in_c_starts_and_ends() {
     let Some(image) = image("program") else {
         return;
     };
-    let grid = "--blocks 3 --blocks-y 2 --threads 5 --threads-y 4 --threads-z 2";
-    let ran = run(grid, &image, &["a", "b"]);
+    let ran = run(GRID, &image, &["a", "b"]);
     assert_eq!(ran, (Some(0), String::new()));
-    assert_eq!(run(grid, &image, &["c", "b"]).0, Some(2));
+    assert_eq!(run(GRID, &image, &["c", "b"]).0, Some(2));
 }
 
 #[test]
@@ -77,6 +82,83 @@ fn a_kernel_runs_by_its_name() {
         assert_eq!(code, Some(125), "{said}");
         assert!(said.contains(words), "{said}");
     }
+}
+
+/// Whatever is given to be written, nothing is run and nothing is lost.
+#[test]
+fn files_that_would_be_lost_are_not_written() {
+    let Some(image) = image("outputs") else {
+        return;
+    };
+    let bytes = fs::read(&image).unwrap();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("outputs");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir(&folder).unwrap();
+    let file = |name: &str| folder.join(name).display().to_string();
+    fs::write(file("README.md"), "mine").unwrap();
+    symlink(&image, file("soft")).unwrap();
+    fs::hard_link(&image, file("hard")).unwrap();
+    fs::create_dir(file("folder")).unwrap();
+    let made = Command::new("mkfifo").arg(file("fifo")).status();
+    assert!(made.unwrap().success());
+    let own = image.display().to_string();
+    let before = names(&folder);
+    for (options, words) in [
+        (
+            format!("--stats {}", file("README.md")),
+            "no statistics file",
+        ),
+        (format!("--stats {own}"), "is the image"),
+        (format!("--stats {}", file("hard")), "is the image"),
+        (format!("--stats {}", file("folder")), "a directory"),
+        (format!("--stats {}", file("fifo")), "no regular file"),
+        ("--stats /dev/null".to_owned(), "no regular file"),
+        (format!("--report {own}"), "is the image"),
+        (format!("--report {}", file("soft")), "is the image"),
+        (format!("--report {}", file("hard")), "is the image"),
+        (
+            format!("--report {0} --stats {0}", file("new")),
+            "are one file",
+        ),
+        (
+            format!("--report {} --stats {}", file("new"), file("README.md")),
+            "no statistics file",
+        ),
+    ] {
+        let (code, said) = run(&options, &image, &["a", "b"]);
+        assert_eq!(code, Some(125), "{options}: {said}");
+        assert!(said.contains(words), "{options}: {said}");
+        assert_eq!(said.lines().count(), 1, "{options}: {said}");
+        assert_eq!(names(&folder), before, "{options}");
+    }
+    // As standard input it is the same file.
+    let ran = Command::new(env!("CARGO_BIN_EXE_loader-cpu"))
+        .args(["--report", &own, "-"])
+        .stdin(fs::File::open(&image).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(ran.status.code(), Some(125));
+    assert_eq!(fs::read(&image).unwrap(), bytes);
+    assert_eq!(fs::read(file("README.md")).unwrap(), b"mine");
+    // What is free is written, and what a loader has left is replaced.
+    let stats = file("stats");
+    let options = format!(
+        "{GRID} --report {} --keep-stats --stats {stats}",
+        file("README.md")
+    );
+    for _ in 0..2 {
+        assert_eq!(run(&options, &image, &["a", "b"]), (Some(0), String::new()));
+        assert!(fs::read(&stats).unwrap().starts_with(b"gpurpcst"));
+        assert!(fs::read(file("README.md")).unwrap().ends_with(b"}\n"));
+    }
+}
+
+/// What is in a folder.
+fn names(folder: &Path) -> Vec<OsString> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    names
 }
 
 /// Clients as different releases of LLVM's libc have them.

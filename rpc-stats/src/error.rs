@@ -85,6 +85,18 @@ pub enum WriteError {
         /// What it is.
         what: &'static str,
     },
+    /// What has the file's name is something else, which would be lost.
+    #[error(
+        "{} is {what}, and statistics replace only statistics: give the path of a file that may be \
+         made anew",
+        path.display()
+    )]
+    NotStatistics {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
     /// It cannot be made.
     #[error("{} cannot be made: {error}", path.display())]
     Create {

@@ -9,7 +9,8 @@
 
 /// The version of all that is in the file.
 pub(crate) const VERSION: u32 = 1;
-const MAGIC: [u8; 8] = *b"gpurpcst";
+/// What files begin with.
+pub(crate) const MAGIC: [u8; 8] = *b"gpurpcst";
 /// The file is to outlive its run.
 const KEEP: u32 = 1;
 /// It is to outlive its run until a process has read it, whose number is in the header.

@@ -63,13 +63,22 @@ impl Writer {
         Self::make(directory, &path, Path::new(&name), first, fate)
     }
 
-    /// Makes the file at `path`, with `first` in it. A regular file of this user's that no loader
-    /// writes is replaced; whoever has opened that keeps the old one.
+    /// Makes the file at `path`, with `first` in it. A statistics file of this user's that no loader
+    /// writes, or an empty file, is replaced; whoever has opened that keeps the old one.
     ///
     /// # Errors
     /// When something else is there, or it cannot be made.
     pub fn create_at(path: &Path, first: &Snapshot, keep: bool) -> Result<Self, WriteError> {
         Self::make_at(path, first, fate(keep))
+    }
+
+    /// Whether [`create_at`](Self::create_at) would find nothing at `path` that must stay. Changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// When it would; [`WriteError::NotStatistics`] when that is something of somebody else's making.
+    pub fn check(path: &Path) -> Result<(), WriteError> {
+        Place::find(path).map(drop)
     }
 
     #[cfg(test)]
@@ -82,24 +91,12 @@ impl Writer {
     }
 
     fn make_at(path: &Path, first: &Snapshot, fate: Fate) -> Result<Self, WriteError> {
-        let create = |error: io::Error| WriteError::Create {
-            path: path.to_owned(),
-            error,
-        };
-        let Some(name) = path.file_name() else {
-            return Err(create(io::ErrorKind::IsADirectory.into()));
-        };
-        let parent = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = open(parent, flags, Mode::empty()).map_err(|error| create(error.into()))?;
-        if let Some(what) = occupied(directory.as_fd(), Path::new(name)) {
-            let path = path.to_owned();
-            return Err(WriteError::Occupied { path, what });
-        }
-        Self::make(directory, parent, Path::new(name), first, fate)
+        let Place {
+            directory,
+            parent,
+            name,
+        } = Place::find(path)?;
+        Self::make(directory, parent, name, first, fate)
     }
 
     fn make(
@@ -251,28 +248,89 @@ fn place_of(length: u64, live: Range<u64>) -> u64 {
     }
 }
 
-/// What is at `name` that must not be replaced.
-fn occupied(directory: BorrowedFd<'_>, name: &Path) -> Option<&'static str> {
-    let stat = match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => stat,
-        Err(Errno::NOENT) => return None,
-        // What it is, nobody knows.
-        Err(_) => return Some("not to be looked at"),
-    };
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => {}
-        FileType::Symlink => return Some("a symbolic link"),
-        FileType::Directory => return Some("a directory"),
-        _ => return Some("no regular file"),
+/// Where a file may be made.
+struct Place<'a> {
+    directory: OwnedFd,
+    parent: &'a Path,
+    name: &'a Path,
+}
+
+impl<'a> Place<'a> {
+    /// The place at `path`, unless something has it that must stay.
+    fn find(path: &'a Path) -> Result<Self, WriteError> {
+        let create = |error: io::Error| WriteError::Create {
+            path: path.to_owned(),
+            error,
+        };
+        let Some(name) = path.file_name().map(Path::new) else {
+            // Such as `/` and `..`.
+            return Err(if path.is_dir() {
+                let (path, what) = (path.to_owned(), "a directory");
+                WriteError::NotStatistics { path, what }
+            } else {
+                create(io::ErrorKind::IsADirectory.into())
+            });
+        };
+        let parent = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = open(parent, flags, Mode::empty()).map_err(|error| create(error.into()))?;
+        let path = || path.to_owned();
+        match Occupant::of(directory.as_fd(), name) {
+            None => Ok(Self {
+                directory,
+                parent,
+                name,
+            }),
+            Some(Occupant::Taken(what)) => Err(WriteError::Occupied { path: path(), what }),
+            Some(Occupant::Other(what)) => Err(WriteError::NotStatistics { path: path(), what }),
+        }
     }
-    if stat.st_uid != getuid().as_raw() {
-        return Some("another user's file");
+}
+
+/// What must not be replaced.
+enum Occupant {
+    /// It may be statistics, of somebody who needs them.
+    Taken(&'static str),
+    /// It is something else.
+    Other(&'static str),
+}
+
+impl Occupant {
+    /// What is at `name`; `None` if that may be replaced.
+    fn of(directory: BorrowedFd<'_>, name: &Path) -> Option<Self> {
+        let stat = match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return None,
+            // What it is, nobody knows.
+            Err(_) => return Some(Self::Taken("not to be looked at")),
+        };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Symlink => return Some(Self::Other("a symbolic link")),
+            FileType::Directory => return Some(Self::Other("a directory")),
+            _ => return Some(Self::Other("no regular file")),
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = openat(directory, name, flags, Mode::empty()).map(File::from);
+        if stat.st_size > 0 {
+            let Ok(file) = &file else {
+                return Some(Self::Other("a file that may not be read"));
+            };
+            let mut start = [0; format::MAGIC.len()];
+            if file.read_exact_at(&mut start, 0).is_err() || start != format::MAGIC {
+                return Some(Self::Other("no statistics file of gpurpc"));
+            }
+        }
+        if stat.st_uid != getuid().as_raw() {
+            return Some(Self::Taken("another user's file"));
+        }
+        // An empty one that cannot be opened is a file of ours all the same.
+        let taken = file.is_ok_and(|file| lock::is_taken(&file).unwrap_or(false));
+        taken.then_some(Self::Taken("the file of a loader that runs"))
     }
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = openat(directory, name, flags, Mode::empty()).map(File::from);
-    // One that cannot be opened is a file of ours all the same.
-    let taken = file.is_ok_and(|file| lock::is_taken(&file).unwrap_or(false));
-    taken.then_some("the file of a loader that runs")
 }
 
 const _: () = assert!(BODY >= format::HEAD as u64);

@@ -389,7 +389,16 @@ fn what_may_be_replaced_is_and_nothing_else() {
     let folder = Folder::new("replace");
     let create = |path: &Path| Writer::create_at(path, &Snapshot::default(), false);
     let path = folder.file("a");
-    fs::write(&path, "what was there").unwrap();
+    // What a killed loader leaves, whole or not.
+    drop(Writer::create_at(&path, &Snapshot::default(), true).unwrap());
+    drop(create(&path).unwrap());
+    for there in ["", "gpurpcst", "gpurpcst of another version"] {
+        fs::write(&path, there).unwrap();
+        assert!(Writer::check(&path).is_ok());
+        assert_eq!(fs::read(&path).unwrap(), there.as_bytes());
+        drop(create(&path).unwrap());
+        assert!(!path.exists());
+    }
     let writer = create(&path).unwrap();
     let said = create(&path).unwrap_err();
     assert!(said.to_string().contains("a loader that runs"), "{said}");
@@ -403,22 +412,31 @@ fn what_may_be_replaced_is_and_nothing_else() {
 
     let link = folder.file("link");
     symlink(&path, &link).unwrap();
-    let occupied = |path: &Path, words: &str| {
-        let error = create(path).unwrap_err();
-        assert!(matches!(error, WriteError::Occupied { .. }), "{error}");
-        assert!(error.to_string().contains(words), "{error}");
+    let other = |path: &Path, words: &str| {
+        for error in [create(path).unwrap_err(), Writer::check(path).unwrap_err()] {
+            assert!(matches!(error, WriteError::NotStatistics { .. }), "{error}");
+            assert!(error.to_string().contains(words), "{error}");
+        }
     };
-    occupied(&link, "a symbolic link");
-    occupied(Path::new("/dev/full"), "no regular file");
-    occupied(&folder.0, "a directory");
+    other(&link, "a symbolic link");
+    other(Path::new("/dev/full"), "no regular file");
+    other(&folder.0, "a directory");
+    other(Path::new("/"), "a directory");
+    for there in ["g", "gpurpcs\n", " gpurpcst", "another's"] {
+        fs::write(&path, there).unwrap();
+        other(&path, "no statistics file");
+        assert_eq!(fs::read(&path).unwrap(), there.as_bytes());
+    }
     if rustix::process::getuid().is_root() {
         let foreign = folder.file("foreign");
         fs::write(&foreign, "").unwrap();
         std::os::unix::fs::chown(&foreign, Some(12345), None).unwrap();
-        occupied(&foreign, "another user's file");
+        let error = create(&foreign).unwrap_err();
+        assert!(matches!(error, WriteError::Occupied { .. }), "{error}");
+        assert!(error.to_string().contains("another user's"), "{error}");
         fs::remove_file(foreign).unwrap();
     }
-    for path in ["/no/such/folder/file", "/", "", "/proc/file"] {
+    for path in ["/no/such/folder/file", "", "/proc/file"] {
         let error = create(Path::new(path)).unwrap_err();
         assert!(matches!(error, WriteError::Create { .. }), "{error}");
     }

@@ -10,11 +10,12 @@ use clap::CommandFactory;
 use gpurpc_top::live::{Live, Target};
 use loader_core::cli::{Stats, parse_as};
 use loader_core::exit;
+use loader_core::outputs::{self, OutputError};
 use loader_core::program::{bear_file_size_limit, fail, refuse, say};
 use rustix::process::Signal;
 use thiserror::Error;
 
-use crate::cli::{Action, Top, USAGE};
+use crate::cli::{Action, OUTPUT, Top, USAGE};
 use crate::records::RecordError;
 use crate::{NAME, attach, terminal};
 
@@ -37,6 +38,8 @@ pub(crate) enum ParentError {
     #[error("the dashboard failed, which is a mistake in this program; the run was ended")]
     Panicked,
     #[error(transparent)]
+    Output(#[from] OutputError),
+    #[error(transparent)]
     Record(#[from] RecordError),
 }
 
@@ -53,7 +56,8 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
         None => {}
     }
     let limited = bear_file_size_limit().map_err(ParentError::Start);
-    let result = limited.and_then(|()| input(&top)).and_then(|input| {
+    let checked = limited.and_then(|()| check(&top));
+    let result = checked.and_then(|()| input(&top)).and_then(|input| {
         if has_screen() && !top.show.is_plain() {
             watch::run(&top, arguments, input)
         } else {
@@ -61,6 +65,13 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
         }
     });
     result.map_or_else(|error| fail(NAME, &error), ExitCode::from)
+}
+
+/// Before any file is written, here or by the child.
+fn check(top: &Top) -> Result<(), ParentError> {
+    let image = top.command.first().map(OsString::as_os_str);
+    let output = top.show.output.as_deref().map(|path| (OUTPUT, path));
+    Ok(outputs::check(image, &top.options, output.as_slice())?)
 }
 
 /// Whether a dashboard can be drawn and steered.
