@@ -74,7 +74,7 @@ fn each_has_its_devices_and_says_its_name() {
         (
             "amdhsa-loader",
             &[ptx],
-            "is PTX text, which this program does not run",
+            "is PTX text, which this program does not run: loader-nv does",
         ),
         (
             "amdhsa-loader",

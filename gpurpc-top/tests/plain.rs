@@ -124,7 +124,10 @@ fn refused(arguments: &[&str]) -> String {
 fn what_cannot_run_is_refused() {
     for (arguments, words) in [
         (&["--frob"][..], "--frob"),
-        (&[], "IMAGE"),
+        (&[], "name an IMAGE"),
+        (&[], "--demo runs a program"),
+        (&["--once"], "attach watches a loader"),
+        (&["--once", "--threads", "0"], "from 1 to"),
         (&["--format", "xml", "image"], "xml"),
         (&["-n", "3", "image"], "--batch"),
         (&["--fps", "60", "image"], "60"),

@@ -145,7 +145,7 @@ pub struct Options {
     /// The longest message that the host takes, in bytes (k, m, g).
     #[arg(long, value_name = "BYTES", default_value = "64m", value_parser = message_size, allow_negative_numbers = true)]
     pub max_message: u64,
-    /// Let the program do this as well: `system` runs commands of the host's shell.
+    /// Let the program do this as well.
     #[arg(long, value_name = "CLASS", value_enum)]
     pub allow: Vec<Class>,
     /// Run this kernel, which takes no parameters, on the grid instead of the program; then the

@@ -61,8 +61,8 @@ impl Cause {
                 let limit = timeout.unwrap_or_default().as_secs_f64();
                 Some(if waiting.is_empty() {
                     format!(
-                        "the program had not ended after {limit} s; no port has an open exchange, \
-                         so it does not wait for the host"
+                        "the program had not ended after {limit} s; at that moment no port had an open \
+                         exchange, so it did not wait for the host"
                     )
                 } else {
                     format!(
@@ -119,11 +119,8 @@ mod tests {
         assert_eq!(said(Cause::Returned(1), &[]), None);
         assert_eq!(said(Cause::Aborted, &[]), None);
         assert!(said(Cause::Returned(256), &[]).unwrap().contains("256"));
-        assert!(
-            said(Cause::TimedOut, &[])
-                .unwrap()
-                .contains("1.5 s; no port")
-        );
+        let none = said(Cause::TimedOut, &[]).unwrap();
+        assert!(none.contains("1.5 s; at that moment no port had"), "{none}");
         let ports: Vec<_> = (0..10).map(|port| format!("{port} (exit)")).collect();
         let all = said(Cause::TimedOut, &ports).unwrap();
         assert!(

@@ -45,6 +45,15 @@ impl ImageKind {
             Self::X86_64 => "an x86-64 shared object",
         }
     }
+
+    /// The program that runs the kind, besides `gpurpc-top`, which runs any.
+    pub const fn loader(self) -> &'static str {
+        match self {
+            Self::Ptx | Self::Cubin => "loader-nv",
+            Self::AmdGpu => "loader-amd",
+            Self::X86_64 => "loader-cpu",
+        }
+    }
 }
 
 /// What the refusals end with.

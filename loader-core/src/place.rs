@@ -41,7 +41,7 @@ pub(crate) fn place<'f>(
     let backend = (backends.iter().find(|backend| backend.accepts(kind))).ok_or_else(|| {
         RunError::NoBackend {
             path: path.to_owned(),
-            kind: kind.name(),
+            kind,
         }
     })?;
     let device = backend.open(kind, &options)?;
@@ -176,7 +176,11 @@ mod tests {
         let said = place_on(&[&backend], b".version 8.0\n");
         assert_eq!(said, "nothing runs PTX text");
         let said = place_on(&[&Absent(ImageKind::Cubin)], b".version 8.0\n");
-        assert_eq!(said, "file is PTX text, which this program does not run");
+        assert_eq!(
+            said,
+            "file is PTX text, which this program does not run: loader-nv does, and gpurpc-top runs any \
+             image"
+        );
         assert!(place_on(&[], b"hello").starts_with("file is text without"));
     }
 }

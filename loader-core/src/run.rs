@@ -15,7 +15,7 @@ use crate::cli::Options;
 use crate::device::{Device, DeviceError, Grid, SharedBuffer};
 use crate::end::{Cause, DRAIN, STOP};
 use crate::heap::Heap;
-use crate::image::ImageError;
+use crate::image::{ImageError, ImageKind};
 use crate::kernels::{Arguments, Kernels, Launches, pause};
 use crate::outputs::{self, OutputError};
 use crate::program::{complain, say};
@@ -46,12 +46,16 @@ pub enum RunError {
         error: ImageError,
     },
     /// This loader has no device for it.
-    #[error("{path} is {kind}, which this program does not run")]
+    #[error(
+        "{path} is {}, which this program does not run: {} does, and gpurpc-top runs any image",
+        kind.name(),
+        kind.loader()
+    )]
     NoBackend {
         /// The image.
         path: String,
-        /// What it is, with its article.
-        kind: &'static str,
+        /// What it is.
+        kind: ImageKind,
     },
     /// The device refused something.
     #[error(transparent)]
@@ -240,7 +244,9 @@ fn pass(arguments: &[OsString], device: &dyn Device) -> Result<Arguments, RunErr
     };
     if !device.has_kernel(&passed.start(device.start_form())) {
         return Err(DeviceError::Missing(
-            "kernel _start, which is where a program starts".to_owned(),
+            "kernel _start, which is where a program starts: make it with entry! in Rust, \
+             GPURPC_MAIN in C, or LLVM's crt1.o"
+                .to_owned(),
         )
         .into());
     }

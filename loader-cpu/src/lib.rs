@@ -19,3 +19,8 @@ mod staging;
 
 pub use builtin::BuiltinImage;
 pub use device::{Cpu, CpuDevice};
+
+/// That what the guide shows compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/procedures.md")]
+struct Procedures;

@@ -266,7 +266,7 @@ fn a_kernel_that_does_not_end_is_left() {
         (
             "--timeout 0.3 image spin",
             124,
-            "no port has an open exchange",
+            "at that moment no port had an open exchange",
         ),
         ("--timeout 0.3 image calls-for-ever", 124, "0.3 s"),
         ("--threads 8 image exit-among-spinning", 7, ""),

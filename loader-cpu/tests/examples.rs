@@ -328,7 +328,7 @@ fn images_for_other_devices_are_refused() {
     let said = refused(&[path.to_str().unwrap()]);
     std::fs::remove_file(&path).unwrap();
     assert!(
-        said.contains("PTX text, which this program does not run"),
+        said.contains("PTX text, which this program does not run: loader-nv does"),
         "{said}"
     );
 }

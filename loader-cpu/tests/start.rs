@@ -61,6 +61,19 @@ fn a_program_in_c_starts_and_ends() {
 }
 
 #[test]
+fn a_library_that_is_no_program_is_told_how_to_become_one() {
+    let Some(library) = image_of("library", "library.c", &[]) else {
+        return;
+    };
+    let (code, said) = run("", &library, &[]);
+    assert_eq!(code, Some(125), "{said}");
+    assert!(
+        said.contains("no kernel _start, which is where a program starts: make it with entry!"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_kernel_runs_by_its_name() {
     let Some(image) = image("plain") else {
         return;

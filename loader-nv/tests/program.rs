@@ -116,6 +116,29 @@ fn constructors_and_destructors_run_in_their_order() {
     );
 }
 
+#[test]
+fn what_another_loader_runs_is_sent_there() {
+    let folder = folder("other");
+    // The header of an x86-64 shared object, with one empty section.
+    let mut file = vec![0; 128];
+    file[..7].copy_from_slice(b"\x7FELF\x02\x01\x01");
+    for (at, byte) in [
+        (16, 3),
+        (18, 62),
+        (20, 1),
+        (40, 64),
+        (52, 64),
+        (58, 64),
+        (60, 1),
+    ] {
+        file[at] = byte;
+    }
+    std::fs::write(folder.join("hello.so"), file).unwrap();
+    let (code, said) = loader(&folder, &["hello.so"], "");
+    assert_eq!(code, Some(125), "{said}");
+    assert!(said.contains("does not run: loader-cpu does"), "{said}");
+}
+
 /// What clang makes of C is read as what the pretended driver reads.
 #[test]
 fn ptx_of_clang_is_read() {

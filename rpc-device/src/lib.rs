@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`grid`] | which thread of which block this is |
 //! | [`program`] | [`Program`]: arguments and environment |
-//! | [`print`] | what the printing macros do |
+//! | [`mod@print`] | what the printing macros do |
 //! | [`calls`] | [`exit`], [`call`], [`notify`], [`exchange`] |
 //! | [`client`] | the client that the host has set up |
 //! | [`clock`] | nanoseconds |

@@ -54,6 +54,11 @@ pub(crate) fn is_program(name: &str) -> bool {
         .is_some_and(|name| PROGRAMS.contains(&name))
 }
 
+/// The names of the C programs among the images.
+pub(crate) fn names() -> impl Iterator<Item = String> {
+    PROGRAMS.iter().map(|name| format!("{PREFIX}{name}"))
+}
+
 /// The images for `target` of the programs in `names`, or of all if it is empty; only those of the layout
 /// `Line` if `line`.
 pub(crate) fn images(target: Target, names: &[String], line: bool) -> Vec<Image> {

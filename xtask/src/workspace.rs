@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use crate::c;
 use crate::process;
 use crate::target::Layout;
 
@@ -116,7 +117,8 @@ impl Workspace {
                     .iter()
                     .find(|program| &program.name == name)
                     .with_context(|| {
-                        let known: Vec<_> = self.programs.iter().map(|p| p.name.as_str()).collect();
+                        let own = self.programs.iter().map(|p| p.name.clone());
+                        let known: Vec<_> = own.chain(c::names()).collect();
                         format!(
                             "no program is called {name}; there are: {}",
                             known.join(", ")
@@ -215,7 +217,7 @@ mod tests {
         let error = workspace.select(&["frob".into()]).expect_err("unknown");
         assert_eq!(
             error.to_string(),
-            "no program is called frob; there are: args, two-words"
+            "no program is called frob; there are: args, two-words, c-hello, c-opcodes"
         );
     }
 }

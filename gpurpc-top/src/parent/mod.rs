@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
+use std::iter;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::CommandFactory;
 use gpurpc_top::live::{Live, Target};
-use loader_core::cli::{Stats, parse_as};
+use loader_core::cli::{Stats, Usage, parse_as};
 use loader_core::exit;
 use loader_core::outputs::{self, OutputError};
 use loader_core::program::{bear_file_size_limit, fail, refuse, say};
@@ -48,7 +49,7 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     // The child parses the same arguments; what is wrong with them is said here.
     let top: Top = match parse_as(NAME, USAGE, arguments.clone()) {
         Ok(top) => top,
-        Err(usage) => return refuse(NAME, &usage),
+        Err(usage) => return refuse(NAME, &with_ways(usage, arguments)),
     };
     match &top.action {
         Some(Action::Attach(attach)) => return attach::main(attach),
@@ -72,6 +73,19 @@ fn check(top: &Top) -> Result<(), ParentError> {
     let image = top.command.first().map(OsString::as_os_str);
     let output = top.show.output.as_deref().map(|path| (OUTPUT, path));
     Ok(outputs::check(image, &top.options, output.as_slice())?)
+}
+
+/// What is wrong with `arguments`; where only an image is missing, what does without one.
+fn with_ways(usage: Usage, arguments: Vec<OsString>) -> Usage {
+    let demo = iter::once("--demo".into()).chain(arguments);
+    if matches!(usage, Usage::Wrong(_)) && parse_as::<Top>(NAME, USAGE, demo).is_ok() {
+        return Usage::Wrong(
+            "name an IMAGE to run; --demo runs a program that is linked in, attach watches a loader that \
+             runs already (--help lists the options)"
+                .to_owned(),
+        );
+    }
+    usage
 }
 
 /// Whether a dashboard can be drawn and steered.

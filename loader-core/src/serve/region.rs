@@ -30,7 +30,7 @@ impl Region {
         })
     }
 
-    /// The memory, for a [`Transport`].
+    /// The memory, for a [`Transport`](rpc_port::Transport).
     ///
     /// # Safety
     /// The device outlives it, and besides the device only one server reaches it.
