@@ -51,6 +51,16 @@ fn hello_greets_over_every_layout() {
 }
 
 #[test]
+fn constructors_and_destructors_run() {
+    if gpu() {
+        PTX.constructs();
+        if CUBIN.has("c-constructors-llvm") {
+            CUBIN.constructs();
+        }
+    }
+}
+
+#[test]
 fn every_opcode_over_line() {
     if gpu() {
         PTX.passes("line");

@@ -16,6 +16,8 @@ use crate::workspace::Workspace;
 
 /// The programs: `examples/c/NAME.c`.
 const PROGRAMS: [&str; 2] = ["hello", "opcodes"];
+/// One for NVIDIA alone, in LLVM's layout: elsewhere linkers make the arrays that it is about.
+const CONSTRUCTORS: &str = "constructors";
 /// What is before a program's name in that of its image.
 const PREFIX: &str = "c-";
 /// The first clang that has variable arguments on both GPUs.
@@ -51,7 +53,7 @@ pub(crate) struct Image {
 /// Whether `name` is that of a C program among the images.
 pub(crate) fn is_program(name: &str) -> bool {
     name.strip_prefix(PREFIX)
-        .is_some_and(|name| PROGRAMS.contains(&name))
+        .is_some_and(|name| PROGRAMS.contains(&name) || name == CONSTRUCTORS)
 }
 
 /// The names of the C programs among the images.
@@ -63,13 +65,14 @@ pub(crate) fn names() -> impl Iterator<Item = String> {
 /// `Line` if `line`.
 pub(crate) fn images(target: Target, names: &[String], line: bool) -> Vec<Image> {
     let mut images = Vec::new();
-    for program in PROGRAMS {
+    let nvptx = (target == Target::Nvptx64).then_some(CONSTRUCTORS);
+    for program in PROGRAMS.into_iter().chain(nvptx) {
         let name = format!("{PREFIX}{program}");
         if !names.is_empty() && !names.contains(&name) {
             continue;
         }
         for (layout, define) in LAYOUTS {
-            if line && layout != "line" {
+            if line && layout != "line" || program == CONSTRUCTORS && layout != "llvm" {
                 continue;
             }
             let mut flags = flags(target);
@@ -225,6 +228,12 @@ mod tests {
             paths(Target::Nvptx64, &["hello", "c-opcodes"], true),
             ["nvptx64/c-opcodes-line.ptx"]
         );
+        let constructors = ["c-constructors"];
+        assert_eq!(
+            paths(Target::Nvptx64, &constructors, false),
+            ["nvptx64/c-constructors-llvm.ptx"]
+        );
+        assert!(paths(Target::Amdgcn, &constructors, false).is_empty());
         let all = paths(Target::Amdgcn, &[], false);
         assert_eq!(all.len(), 8);
         assert!(all.contains(&"amdgcn-gfx1100/c-opcodes-llvm-wave64.elf".to_owned()));

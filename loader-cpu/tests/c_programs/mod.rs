@@ -265,6 +265,18 @@ impl Loader {
         assert_eq!(lines, expected, "{layout}");
     }
 
+    /// `c-constructors`: all have run before the first thread, and the destructor once.
+    pub fn constructs(&self) {
+        let Some(image) = self.image("c-constructors-llvm") else {
+            return;
+        };
+        let ran = self.run(&[], &image, &[]);
+        assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
+        let mut expected = vec!["constructed"; 2 * self.threads as usize];
+        expected.push("destructed");
+        assert_eq!(ran.stdout.lines().collect::<Vec<_>>(), expected);
+    }
+
     /// All tests of `c-opcodes` over `layout`.
     pub fn passes(&self, layout: &str) {
         let Some(image) = self.image(&format!("c-opcodes-{layout}")) else {
