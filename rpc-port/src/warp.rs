@@ -18,6 +18,9 @@ pub use team::TeamWarp;
 /// inlined into the caller. All of [`Client`](crate::Client) is.
 pub trait Warp: Clone {
     /// The lanes that execute this call together, at least the caller's own.
+    ///
+    /// Each lane's own value: lanes with other masks may run together with it later, and a compiler must
+    /// not take it for the same in all of them (A12 in `docs/memory-model.md`).
     fn active_mask(&self) -> u64;
 
     /// The caller's lane, below 64.
