@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Instant;
 use std::{fs, io, thread};
 
@@ -22,36 +22,49 @@ on_all_layouts!(
     two_ports_on_one_file,
 );
 
-/// A stream on one port, thousands of packets long, and the others make calls all the while.
+/// Streams on one port, thousands of packets long: the others make calls within one.
 fn a_long_stream<T: Layout>() {
     const LENGTH: usize = 150_000;
+    /// Streams at most: whoever makes no call within one may not have had a processor.
+    const STREAMS: usize = 50;
     let rig = Plan::new(8).start::<T>();
     let path = rig.path("file");
     let bytes: Vec<u8> = (0..LENGTH).map(|i| (i >> 6) as u8).collect();
     let over = AtomicBool::new(false);
-    let calls = thread::scope(|scope| {
-        let others: Vec<_> = (0..2)
-            .map(|_| {
-                scope.spawn(|| {
-                    let client = rig.client();
-                    let mut n = 0;
-                    while !over.load(SeqCst) {
-                        assert_eq!(client.0.call::<Increment>(&n), Ok(n + 1));
-                        n += 1;
-                    }
-                    n
-                })
-            })
-            .collect();
+    let counts = [AtomicU64::new(0), AtomicU64::new(0)];
+    let mut streams = 0;
+    // Asserted when the others have ended, who would go on for ever.
+    let (within, right) = thread::scope(|scope| {
+        for count in &counts {
+            let (rig, over) = (&rig, &over);
+            scope.spawn(move || {
+                let client = rig.client();
+                while !over.load(SeqCst) {
+                    let n = count.load(SeqCst);
+                    assert_eq!(client.0.call::<Increment>(&n), Ok(n + 1));
+                    count.store(n + 1, SeqCst);
+                }
+            });
+        }
         let client = rig.client();
         let file = client.fopen(&path, "w");
-        assert_eq!(client.fwrite(file, &bytes), LENGTH as u64);
-        assert_eq!(client.fclose(file), 0);
+        let (mut within, mut right) = ([false; 2], true);
+        while right && within != [true; 2] && streams < STREAMS {
+            let before = counts.each_ref().map(|count| count.load(SeqCst));
+            right = client.fwrite(file, &bytes) == LENGTH as u64;
+            streams += 1;
+            for (index, count) in counts.iter().enumerate() {
+                // Of two that ended one has begun within it, too.
+                within[index] |= count.load(SeqCst) >= before[index] + 2;
+            }
+        }
+        right &= client.fclose(file) == 0;
         over.store(true, SeqCst);
-        others.into_iter().map(|other| other.join().unwrap()).min()
+        (within, right)
     });
-    assert!(calls > Some(20), "{calls:?}");
-    assert!(fs::read(&path).unwrap() == bytes);
+    assert!(right);
+    assert_eq!(within, [true; 2], "{streams} streams");
+    assert!(fs::read(&path).unwrap() == bytes.repeat(streams));
 }
 
 /// Pipes whose other ends are not there, on more ports than there are threads for files.
