@@ -139,6 +139,7 @@ fn every_workload_is_right_on_the_cpu_device() {
         "stack8k",
         "echo4k",
         "stream-beside",
+        "read-beside",
         "busy",
         "first-call",
         "idle",
@@ -193,6 +194,25 @@ fn every_workload_is_right_on_the_cpu_device() {
     for layout in ["line", "compact"] {
         assert!(rows.iter().any(|row| row["layout"] == layout), "{table}");
     }
+}
+
+/// LLVM's layouts carry no references: a message of any length goes in packets.
+#[test]
+fn long_messages_go_over_llvm_s_layout() {
+    if !have(&["llvm/bench-device.so"]) {
+        return;
+    }
+    let (code, table, said) = bench(&[
+        "--quick",
+        "--timeout",
+        "120",
+        "--layout",
+        "llvm",
+        "--only",
+        "stream-beside",
+    ]);
+    assert_eq!((code, &*said), (Some(0), ""), "{table}");
+    assert!(table.contains("65536"), "{table}");
 }
 
 #[test]
