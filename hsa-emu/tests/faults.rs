@@ -224,7 +224,7 @@ fn a_kernel_without_end_does_not_keep_the_host() {
             assert_eq!(hsa_amd_memory_pool_free(memory.cast()), 0);
             let start = Instant::now();
             drop(session);
-            assert!(start.elapsed() < Duration::from_secs(20), "{kernel}");
+            assert!(start.elapsed() < Duration::from_secs(100), "{kernel}");
         }
     }
 }

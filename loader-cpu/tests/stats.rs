@@ -20,7 +20,7 @@ use rpc_stats::{Liveness, ReadError, Reader, RunEnd, Snapshot};
 use rustix::process::{Pid, Signal, getuid, kill_process};
 
 const LINE: &str = "GPURPC_TEST_COMMAND_LINE";
-const LONG: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(100);
 
 /// The device program: does what its first argument says.
 fn main(program: &Program) -> i32 {

@@ -7,7 +7,7 @@ mod device;
 #[path = "printf/value.rs"]
 mod value;
 
-use common::{Layout, SECOND, eventually, on_both_layouts, on_llvm_layouts};
+use common::{LIMIT, Layout, eventually, on_both_layouts, on_llvm_layouts};
 use device::{Asking, Host};
 use rpc_port::procedure::Increment;
 use rpc_server::ExchangeState;
@@ -184,7 +184,7 @@ fn lengths_that_mean_nothing<T: Layout>() {
             assert_eq!(host.rig.client(1).call::<Increment>(&n), Ok(n + 1));
         }
         drop(port);
-        assert!(host.rig.service.drain(SECOND).cancelled <= 1);
+        assert!(host.rig.service.drain(LIMIT).cancelled <= 1);
         assert_eq!(host.stdout(), "");
     }
 }
@@ -223,7 +223,7 @@ fn devices_that_stop<T: Layout>() {
         for n in 0..10 {
             assert_eq!(host.rig.client(1).call::<Increment>(&n), Ok(n + 1));
         }
-        let drained = host.rig.service.drain(SECOND);
+        let drained = host.rig.service.drain(LIMIT);
         assert_eq!((drained.cancelled, drained.late), (1, false), "{steps}");
         assert_eq!(host.stdout(), "");
         drop(port);

@@ -99,8 +99,12 @@ const HOST_SPINS: u32 = 200;
 /// Polls of a host thread before it sleeps between them.
 #[cfg(feature = "std")]
 const HOST_YIELDS: u32 = 20_000;
+/// Its shortest and its longest sleep, in microseconds: with a hundred threads that wait for long, short
+/// ones take all processors, and after longer ones a stop is seen late.
+#[cfg(feature = "std")]
+const HOST_NAPS: (u32, u32) = (50, 250);
 
-/// Waits as a host thread should: spins, then yields, then sleeps.
+/// Waits as a host thread should: spins, then yields, then sleeps, the longer the longer it waits.
 #[inline]
 pub fn host_pause(polls: u32) {
     // A model is to let the other side go on.
@@ -108,7 +112,8 @@ pub fn host_pause(polls: u32) {
     loom::thread::yield_now();
     #[cfg(feature = "std")]
     if polls > HOST_YIELDS {
-        return std::thread::sleep(core::time::Duration::from_micros(50));
+        let nap = (HOST_NAPS.0 + (polls - HOST_YIELDS) / 8).min(HOST_NAPS.1);
+        return std::thread::sleep(core::time::Duration::from_micros(nap.into()));
     } else if polls > HOST_SPINS {
         return std::thread::yield_now();
     }

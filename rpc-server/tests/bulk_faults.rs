@@ -6,11 +6,11 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::lab::{self, BASE, SIZE, Sent};
 use common::site::{KINDS, LONG, PIECES, Site, WHOLE, count};
-use common::{Layout, SECOND, eventually, on_both_layouts};
+use common::{Layout, eventually, on_both_layouts};
 use rpc_port::Error;
 use rpc_types::stream::REFERENCE;
 use rpc_types::{Opcode, Status};
@@ -172,10 +172,8 @@ fn end_in_the_middle<T: Layout>() {
     thread::scope(|scope| {
         let told = scope.spawn(|| site.refer(PIECES, BASE, LONG));
         site.is_copying();
-        let start = Instant::now();
         let drained = site.rig.service.drain(Duration::from_millis(50));
         assert_eq!((drained.cancelled, drained.late), (1, true));
-        assert!(start.elapsed() < SECOND);
         let calls = site.lab.calls.load(SeqCst);
         assert_eq!(site.lab.parked(), 2, "both are in use by a copy");
         assert_eq!(told.join().unwrap(), Err(Error::Status(Status::CANCELLED)));

@@ -50,7 +50,7 @@ fn increments<T: Layout>() {
         }
     });
     rig.client(0).notify::<Noop>(&Empty).unwrap();
-    assert_eq!(rig.service.drain(common::SECOND).cancelled, 0);
+    assert_eq!(rig.service.drain(common::LIMIT).cancelled, 0);
     let counters = rig.service.counters();
     let own = counters.of(Opcode::TEST_INCREMENT).unwrap();
     assert_eq!((own.calls, own.lanes, own.errors), (4800, 4800, 0));
@@ -100,7 +100,7 @@ fn packets<T: Layout>() {
             assert!(got.bytes()[8..payload].iter().copied().eq(negated));
         }
     });
-    assert!(rig.service.drain(common::SECOND).cancelled == 0);
+    assert!(rig.service.drain(common::LIMIT).cancelled == 0);
     let counters = rig.service.counters();
     let own = counters.of(opcode).unwrap();
     let bytes = 3 * payload as u64;
@@ -186,7 +186,7 @@ fn echoes<T: Layout>() {
         bytes += length as u64;
     }
     // The last reply is seen before it is counted.
-    let _ = rig.service.drain(common::SECOND);
+    let _ = rig.service.drain(common::LIMIT);
     let counters = rig.service.counters();
     let own = counters.of(Opcode::TEST_STREAM).unwrap();
     assert_eq!(
@@ -210,7 +210,7 @@ fn lanes<T: Layout>() {
             assert_eq!(sent, back.0);
         }
     });
-    let _ = rig.service.drain(common::SECOND);
+    let _ = rig.service.drain(common::LIMIT);
     let counters = rig.service.counters();
     assert_eq!(
         counters
@@ -296,7 +296,7 @@ fn observed<T: Layout>() {
         .exchange::<Echo>(&[1; 100], &mut Whole::default())
         .unwrap();
     assert!(client.call::<Free>(&9).is_err());
-    let _ = rig.service.drain(common::SECOND);
+    let _ = rig.service.drain(common::LIMIT);
     let sum = |n: usize| sums.0[n].load(Relaxed);
     assert_eq!((sum(0), sum(1), sum(2)), (3, 8 + 100 + 8, 1));
     assert!(sum(3) >= 1);

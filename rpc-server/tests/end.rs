@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Layout, Plan, SECOND, eventually, on_both_layouts, on_llvm_layouts, say};
+use common::{LIMIT, Layout, Plan, eventually, on_both_layouts, on_llvm_layouts, say};
 use rpc_port::procedure::{Empty, Increment, Noop};
 use rpc_port::transport::Request;
 use rpc_port::{Error, Procedure};
@@ -59,15 +59,11 @@ fn exits<T: Layout>() {
         code: 42,
         cause: EndCause::Exit,
     };
-    assert_eq!(
-        rig.service.wait(SECOND),
-        Some(end),
-        "the lowest lane's code"
-    );
+    assert_eq!(rig.service.wait(LIMIT), Some(end), "the lowest lane's code");
     assert_eq!(rig.service.ended(), Some(end));
     // The service goes on until it is drained.
     assert_eq!(rig.client(2).call::<Increment>(&1), Ok(2));
-    assert_eq!(rig.service.drain(SECOND).cancelled, 0);
+    assert_eq!(rig.service.drain(LIMIT).cancelled, 0);
 }
 
 fn panics<T: Layout>() {
@@ -143,7 +139,7 @@ fn drain_serves_and_cancels<T: Layout>() {
         drop(port);
         rig.client(hint + 1).notify::<Noop>(&Empty).unwrap();
     }
-    let drained = rig.service.drain(SECOND);
+    let drained = rig.service.drain(LIMIT);
     assert_eq!((drained.cancelled, drained.late), (1, false));
     assert_eq!(rig.stdout().lines().count(), 32);
     assert_eq!(
@@ -193,9 +189,7 @@ fn drain_is_bounded<T: Layout>() {
             .iter()
             .any(|e| e.state == ExchangeState::InHandler)
     });
-    let start = Instant::now();
     assert!(rig.service.drain(Duration::from_millis(50)).late);
-    assert!(start.elapsed() < SECOND);
     go.store(true, Relaxed);
     assert!(rig.service.stop());
 }
@@ -319,12 +313,12 @@ fn poller_fault<T: Layout>() {
     let rig = Plan::new(4).start_observed::<T>(Faulty);
     let told = rig.client(0).call::<Increment>(&1);
     assert_eq!(told, Err(Error::Status(Status::SERVER_ERROR)));
-    assert_eq!(rig.service.wait(SECOND), Some(End::SERVER_FAULT));
+    assert_eq!(rig.service.wait(LIMIT), Some(End::SERVER_FAULT));
     assert_eq!(End::SERVER_FAULT.code, 125);
     eventually("the report", || {
         rig.reports().iter().any(|r| r.contains("bug"))
     });
-    assert!(rig.service.drain(SECOND).late);
+    assert!(rig.service.drain(LIMIT).late);
 }
 
 /// The poller that looks after the parked ones is inside a handler: another takes its place.

@@ -4,7 +4,7 @@ mod common;
 
 use std::thread;
 
-use common::{Layout, Plan, SECOND, Whole, eventually, on_both_layouts, say};
+use common::{LIMIT, Layout, Plan, Whole, eventually, on_both_layouts, say};
 use rpc_bitmap::{Memory, System};
 use rpc_port::procedure::{Echo, Increment};
 use rpc_port::{Error, Line, Procedure, Transport};
@@ -49,7 +49,7 @@ fn unknown_opcodes<T: Layout>() {
     let reports = rig.reports();
     assert_eq!(reports.len(), 2, "{reports:?}");
     assert!(reports[0].contains("no handler for opcode 0x75002bcd (port 0, lanes 0xf)"));
-    let _ = rig.service.drain(SECOND);
+    let _ = rig.service.drain(LIMIT);
     let counters = rig.service.counters();
     let unknown = counters.unknown().unwrap();
     assert_eq!((unknown.calls, unknown.lanes, unknown.errors), (4, 13, 4));
@@ -216,7 +216,7 @@ fn failures_that_are_answered<T: Layout>() {
     for (text, told) in [(&[1; 100][..], 100), (&[1; 101], 0), (b"disk", 4), (b"", 0)] {
         assert_eq!(say(&client, opcode, text), Ok(told));
     }
-    let _ = rig.service.drain(SECOND);
+    let _ = rig.service.drain(LIMIT);
     assert_eq!(rig.service.counters().of(opcode).unwrap().errors, 2);
     let reports = rig.reports();
     assert_eq!(reports.len(), 2, "{reports:?}");
@@ -311,7 +311,7 @@ fn garbage<T: Layout>() {
         thread::sleep(std::time::Duration::from_millis(5));
         let _ = rig.service.open_exchanges();
         assert_eq!(rig.service.ended(), None);
-        let drained = rig.service.drain(SECOND);
+        let drained = rig.service.drain(LIMIT);
         assert!(!drained.late);
         assert!(rig.service.stop());
     }
@@ -344,7 +344,7 @@ fn masks_that_mean_nothing() {
             assert_eq!(reply.word, 4);
         }
     }
-    let _ = rig.service.drain(SECOND);
+    let _ = rig.service.drain(LIMIT);
     let counters = rig.service.counters();
     let own = counters.of(Opcode::TEST_INCREMENT).unwrap();
     assert_eq!((own.calls, own.lanes, own.errors), (3, 4, 2));
@@ -364,7 +364,7 @@ fn abandoned_conversations() {
         assert_eq!(client.call::<Increment>(&1), Ok(2));
     }
     assert!(rig.service.open_exchanges().is_empty());
-    let _ = rig.service.drain(SECOND);
+    let _ = rig.service.drain(LIMIT);
     let counters = rig.service.counters();
     assert_eq!(
         counters

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::{Broken, Layout, Plan, SECOND, eventually, on_both_layouts, say};
+use common::{Broken, LIMIT, Layout, Plan, eventually, on_both_layouts, say};
 use rpc_port::Error;
 use rpc_port::procedure::Increment;
 use rpc_server::{Output, Stream};
@@ -101,9 +101,9 @@ fn parts_that_never_end<T: Layout>() {
         say(&client, Opcode::PRINT_PART, &part(message, 0, text)).unwrap();
     }
     assert_eq!(rig.stdout(), "");
-    assert_eq!(rig.service.drain(SECOND).cancelled, 0);
+    assert_eq!(rig.service.drain(LIMIT).cancelled, 0);
     assert_eq!(rig.stdout(), "fourbegun, not ended");
-    assert!(!rig.service.drain(SECOND).late);
+    assert!(!rig.service.drain(LIMIT).late);
     assert_eq!(rig.stdout(), "fourbegun, not ended", "once only");
 }
 

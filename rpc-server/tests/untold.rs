@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Plan, Rig, SECOND};
+use common::{LIMIT, Plan, Rig};
 use rpc_bitmap::{Heap, Memory as _, System};
 use rpc_port::procedure::Increment;
 use rpc_port::{Llvm, Llvm22, Transport};
@@ -36,7 +36,7 @@ fn ends<T: common::Layout>(opcode: Opcode, words: &str) {
     let client = rig.client(3);
     let mut port = client.open(opcode).unwrap().dynamic();
     port.send(8, |_, packet| packet.words[0] = 5).unwrap();
-    assert_eq!(rig.service.wait(10 * SECOND), Some(End::UNTOLD));
+    assert_eq!(rig.service.wait(LIMIT), Some(End::UNTOLD));
     assert_eq!(port.poll_own(), Ok(false));
     // The others are served until somebody ends the run.
     assert_eq!(rig.client(1).call::<Increment>(&2), Ok(3));

@@ -16,8 +16,7 @@ use rpc_stats::{
 };
 use rpc_types::{Geometry, LayoutKind, Opcode};
 
-const SECOND: Duration = Duration::from_secs(1);
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(100);
 
 struct Rig {
     service: Service,
@@ -87,7 +86,7 @@ impl Rig {
     /// Ends it: its last snapshot.
     fn end(mut self, code: u8) -> Snapshot {
         let mut reader = self.reader();
-        let cancelled = self.service.drain(SECOND).cancelled;
+        let cancelled = self.service.drain(LONG).cancelled;
         let end = RunEnd { code, cancelled };
         assert!(self.recorder.take().unwrap().finish(end, LONG));
         assert!(!self.path.exists());

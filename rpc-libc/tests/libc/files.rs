@@ -4,7 +4,7 @@ use std::fs;
 
 use rpc_types::Opcode;
 
-use crate::rig::{Calls, EOF, Layout, Plan, SECOND, content, on_all_layouts};
+use crate::rig::{Calls, EOF, LIMIT, Layout, Plan, content, on_all_layouts};
 
 on_all_layouts!(
     text_goes_and_comes,
@@ -287,7 +287,7 @@ fn buffers_are_written_at_the_end<T: Layout>() {
         let file = client.fopen(&rig.path(&n.to_string()), "w");
         assert_eq!(client.fwrite(file, b"never closed"), 12);
     }
-    let drained = rig.service.drain(SECOND);
+    let drained = rig.service.drain(LIMIT);
     assert_eq!(drained.cancelled, 0);
     for n in 0..20 {
         let text = fs::read_to_string(rig.path(&n.to_string())).unwrap();

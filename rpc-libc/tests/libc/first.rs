@@ -8,7 +8,7 @@ use rpc_port::First;
 use rpc_server::{Drained, End, ExchangeState, Stream};
 use rpc_types::Opcode;
 
-use crate::rig::{Plan, Rig, SECOND, eventually};
+use crate::rig::{LIMIT, Plan, Rig, eventually};
 
 /// Where the loader has put them.
 const INBOX: usize = 0;
@@ -166,13 +166,13 @@ fn opcodes_that_it_does_not_have_end_the_run() {
         let rig = rig();
         mailbox(&rig).print("fine", 0);
         mailbox(&rig).fill([opcode; 8]);
-        assert_eq!(rig.service.wait(20 * SECOND), Some(End::UNTOLD));
+        assert_eq!(rig.service.wait(LIMIT), Some(End::UNTOLD));
         let said = rig.reports.lock().unwrap().join("\n");
         assert!(
             said.contains(&format!("no handler for opcode {name} (port 0")),
             "{said}"
         );
-        let drained = rig.service.drain(SECOND);
+        let drained = rig.service.drain(LIMIT);
         assert!(!drained.late);
         assert_eq!(mailbox(&rig).inbox(), 0, "it is not told that it is done");
     }
@@ -189,7 +189,7 @@ fn who_stops_halfway_leaves_an_exchange_open() {
     });
     let open = rig.service.open_exchanges();
     assert_eq!((open[0].port, open[0].opcode), (0, Opcode::FIRST_PRINT));
-    let drained = rig.service.drain(10 * SECOND);
+    let drained = rig.service.drain(LIMIT);
     let given_up = Drained {
         cancelled: 1,
         late: false,
@@ -245,7 +245,7 @@ fn noise() {
             .0
             .store32(offset, if value & 4 == 0 { value & 3 } else { value });
     }
-    let drained = rig.service.drain(10 * SECOND);
+    let drained = rig.service.drain(LIMIT);
     assert!(!drained.late);
     assert!(
         [None, Some(End::UNTOLD)].contains(&rig.service.ended()) || {

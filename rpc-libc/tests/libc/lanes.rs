@@ -4,7 +4,7 @@ use std::fs;
 
 use rpc_port::Warp;
 
-use crate::rig::{Calls, EOF, Layout, Plan, SECOND, content, on_all_layouts};
+use crate::rig::{Calls, EOF, LIMIT, Layout, Plan, content, on_all_layouts};
 
 on_all_layouts!(lanes_with_files_of_their_own, lanes_with_one_file);
 
@@ -46,7 +46,7 @@ fn lanes_with_files_of_their_own<T: Layout>() {
             assert_eq!(client.flags(file).1, lane == 2);
         }
     });
-    let drained = rig.service.drain(SECOND);
+    let drained = rig.service.drain(LIMIT);
     assert_eq!(drained.cancelled, 0);
     for lane in [0, 1, 3] {
         assert!(fs::read(rig.path(&lane.to_string())).unwrap() == text(lane));

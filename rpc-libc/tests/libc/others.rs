@@ -12,7 +12,7 @@ use rpc_port::procedure::{Free, Malloc};
 use rpc_server::{DeviceMemory, MemoryError};
 use rpc_types::Opcode;
 
-use crate::rig::{Calls, EOF, Layout, Plan, SECOND, Steps, Whole, c, eventually, on_all_layouts};
+use crate::rig::{Calls, EOF, LIMIT, Layout, Plan, Steps, Whole, c, eventually, on_all_layouts};
 
 on_all_layouts!(
     removing,
@@ -123,7 +123,7 @@ fn commands_at_the_end() {
         });
         eventually("the command", || fs::exists(&ready).unwrap());
         drop(writer);
-        assert!(!rig.service.drain(20 * SECOND).late);
+        assert!(!rig.service.drain(LIMIT).late);
         let mut text = String::new();
         reader.read_to_string(&mut text).unwrap();
         rig.service.stop_device();

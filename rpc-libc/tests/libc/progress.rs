@@ -10,7 +10,7 @@ use rpc_port::procedure::Increment;
 use rpc_server::{Captured, Output, Stream};
 use rpc_types::Opcode;
 
-use crate::rig::{Calls, EOF, Layout, Plan, Rig, SECOND, eventually, on_all_layouts};
+use crate::rig::{Calls, EOF, LIMIT, Layout, Plan, Rig, SECOND, Steps, eventually, on_all_layouts};
 
 on_all_layouts!(
     a_long_stream,
@@ -130,13 +130,10 @@ fn text_beside_pipes_that_wait<T: Layout>() {
     let mut plan = Plan::new(CALLS as u32 + 4);
     plan.output = Some(Arc::new(Left(output.clone())));
     let rig = plan.start::<T>();
-    let pipe = rig.path("pipe");
-    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-    assert!(made.unwrap().success());
+    let pipe = fifo(&rig);
     thread::scope(|scope| {
-        for _ in 0..CALLS {
-            scope.spawn(|| assert_ne!(rig.client().fopen(&pipe, "r"), 0));
-        }
+        let client = rig.client();
+        let waiting: Vec<_> = (0..CALLS).map(|_| client.opening(&pipe, "r")).collect();
         eventually("the wait of all", || {
             rig.service.open_exchanges().len() == CALLS
         });
@@ -147,8 +144,11 @@ fn text_beside_pipes_that_wait<T: Layout>() {
         });
         let went = ends(&texts);
         // For all of them, the later ones too.
-        let writer = fs::OpenOptions::new().read(true).write(true).open(&pipe);
+        let writer = both_ends(&pipe);
         texts.join().unwrap();
+        for mut port in waiting {
+            assert_ne!(port.get(), 0);
+        }
         eventually("the end of all", || rig.service.open_exchanges().is_empty());
         drop(writer);
         assert!(went, "the text has waited with the pipes");
@@ -172,7 +172,7 @@ fn both_ends(pipe: &str) -> fs::File {
 
 /// Whether `thread` ends in time.
 fn ends<R>(thread: &thread::ScopedJoinHandle<'_, R>) -> bool {
-    let limit = Instant::now() + 20 * SECOND;
+    let limit = Instant::now() + LIMIT;
     while !thread.is_finished() && Instant::now() < limit {
         thread::sleep(SECOND / 1000);
     }
@@ -185,9 +185,8 @@ fn devices_beside_pipes_that_wait<T: Layout>() {
     let rig = Plan::new(CALLS as u32 + 4).start::<T>();
     let pipe = fifo(&rig);
     thread::scope(|scope| {
-        for _ in 0..CALLS {
-            scope.spawn(|| assert_ne!(rig.client().fopen(&pipe, "r"), 0));
-        }
+        let client = rig.client();
+        let waiting: Vec<_> = (0..CALLS).map(|_| client.opening(&pipe, "r")).collect();
         eventually("the wait of all", || {
             rig.service.open_exchanges().len() == CALLS
         });
@@ -205,6 +204,9 @@ fn devices_beside_pipes_that_wait<T: Layout>() {
         // For all of them, the later ones too.
         let writer = both_ends(&pipe);
         let done = devices.join().unwrap();
+        for mut port in waiting {
+            assert_ne!(port.get(), 0);
+        }
         eventually("the end of all", || rig.service.open_exchanges().is_empty());
         drop(writer);
         assert!(went, "the devices have waited with the pipes");

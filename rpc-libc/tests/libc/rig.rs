@@ -40,8 +40,9 @@ macro_rules! on_all_layouts {
 }
 pub(crate) use on_all_layouts;
 
-/// Long enough for everything.
 pub const SECOND: Duration = Duration::from_secs(1);
+/// What has not happened by then does not happen, on a busy machine either.
+pub const LIMIT: Duration = Duration::from_secs(100);
 /// What C calls so.
 pub const EOF: u64 = u64::MAX;
 /// The stream words of the standard streams.
@@ -274,9 +275,7 @@ pub trait Calls {
     }
 
     fn fopen(&self, path: &str, mode: &str) -> u64 {
-        let mut packet = [0; 64];
-        packet[..mode.len()].copy_from_slice(mode.as_bytes());
-        self.open_raw(&c(path), &packet)
+        self.open_raw(&c(path), &mode_packet(mode))
     }
 
     fn fclose(&self, file: u64) -> u64 {
@@ -349,9 +348,27 @@ impl<T: Layout> Calls for Lone<T> {
     }
 }
 
+impl<T: Layout> Lone<T> {
+    /// An `fopen` that has been asked for: what is left is to `get` its answer. One thread waits so
+    /// for any number of them, and takes no processor from what is to go on beside them.
+    pub fn opening(&self, path: &str, mode: &str) -> impl Steps {
+        let mut port = self.0.open(Opcode::OPEN_FILE).unwrap().dynamic();
+        port.put_n(&c(path));
+        port.put_bytes(&mode_packet(mode));
+        port
+    }
+}
+
+/// A mode as its packet.
+fn mode_packet(mode: &str) -> [u8; 64] {
+    let mut packet = [0; 64];
+    packet[..mode.len()].copy_from_slice(mode.as_bytes());
+    packet
+}
+
 /// Waits until `condition` holds.
 pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let limit = Instant::now() + Duration::from_secs(20);
+    let limit = Instant::now() + LIMIT;
     while !condition() {
         assert!(Instant::now() < limit, "{what} does not happen");
         std::thread::sleep(Duration::from_micros(200));
