@@ -24,8 +24,8 @@ const RING: usize = 512;
 const EVERY: [u32; 5] = [1, 16, 64, 1024, 1024];
 /// The clock is read in one of so many passes: an idle pass takes only a few times as long as that.
 const CLOCKED: u32 = 8;
-/// When a call began that makes no event.
-const UNKNOWN: u64 = u64::MAX;
+/// No calls: the clock was not read in this pass.
+const UNTIMED: u64 = u64::MAX;
 /// Opcodes are told apart by so many: those whose slots are as far apart share a place.
 const PLACES: usize = 16;
 /// Ports below this one are looked at so soon after the start of a pass that its time is theirs, if
@@ -62,8 +62,8 @@ pub(crate) struct Poller {
     pub(crate) calls: AtomicU64,
     /// When its clock was last read.
     now: AtomicU64,
-    /// Calls have ended since then.
-    stale: AtomicBool,
+    /// How many calls had begun by then, if that was in this pass.
+    timed: AtomicU64,
     places: [Place; PLACES],
     passes: AtomicU32,
     /// When the last pass with a time began, and the last one with a time before the current pass.
@@ -79,7 +79,7 @@ pub(crate) struct Poller {
 
 /// How the calls of an opcode are sampled.
 struct Place {
-    /// Calls since the last one with an event.
+    /// Calls since the last one with an event, which its next one stands for.
     skipped: AtomicU32,
     /// One call in so many makes an event: the recorder, who makes room, says 1.
     every: AtomicU32,
@@ -116,6 +116,7 @@ pub(crate) struct Port {
     pub(crate) bytes_in: AtomicU64,
     pub(crate) bytes_out: AtomicU64,
     pub(crate) latency: AtomicU64,
+    /// One more than when its call began, if that makes an event; else 0.
     begun: AtomicU64,
     wait: AtomicU64,
 }
@@ -138,7 +139,7 @@ impl Observer {
             Poller {
                 calls: AtomicU64::new(0),
                 now: AtomicU64::new(0),
-                stale: AtomicBool::new(true),
+                timed: AtomicU64::new(UNTIMED),
                 places: std::array::from_fn(|_| Place {
                     skipped: AtomicU32::new(0),
                     every: AtomicU32::new(1),
@@ -160,6 +161,14 @@ impl Observer {
         (observer, Events(events))
     }
 
+    /// The time of this moment, which is good for the poller's next call too.
+    fn read_clock(&self, poller: &Poller) -> u64 {
+        let now = self.now();
+        poller.now.store(now, Relaxed);
+        poller.timed.store(poller.calls.load(Relaxed), Relaxed);
+        now
+    }
+
     /// Nanoseconds since the start.
     pub(crate) fn now(&self) -> u64 {
         self.start.elapsed().as_nanos() as u64
@@ -167,19 +176,14 @@ impl Observer {
 
     /// Ends the measurement of a call and tells the recorder.
     #[inline(never)]
-    fn measured(
-        &self,
-        (poller, port): (&Poller, &Port),
-        call: &CallInfo,
-        outcome: &Outcome,
-        sampled: u32,
-    ) {
-        let now = self.now();
-        poller.now.store(now, Relaxed);
-        poller.stale.store(false, Relaxed);
+    fn measured(&self, port: &Port, call: &CallInfo, outcome: &Outcome) {
+        let poller = &self.pollers[call.poller];
+        let now = self.read_clock(poller);
         let place = poller.place(call);
+        let sampled = place.skipped.load(Relaxed) + 1;
         place.skipped.store(0, Relaxed);
-        let latency_ns = now.saturating_sub(port.begun.load(Relaxed));
+        let latency_ns = (now + 1).saturating_sub(port.begun.load(Relaxed));
+        port.begun.store(0, Relaxed);
         port.latency.store(latency_ns, Relaxed);
         let record = Record {
             event: Event {
@@ -221,19 +225,25 @@ impl Observe for Observer {
         let port = &self.ports[call.port as usize];
         let poller = &self.pollers[call.poller];
         add(&port.calls, 1);
-        add(&poller.calls, 1);
+        let before = poller.calls.load(Relaxed);
+        poller.calls.store(before + 1, Relaxed);
         port.opcode.store(u64::from(call.opcode.0) + 1, Relaxed);
         port.mask.store(call.mask, Relaxed);
         let place = poller.place(call);
-        if place.skipped.load(Relaxed) + 1 < place.every.load(Relaxed) {
-            port.begun.store(UNKNOWN, Relaxed);
+        let skipped = place.skipped.load(Relaxed) + 1;
+        if skipped < place.every.load(Relaxed) {
+            place.skipped.store(skipped, Relaxed);
             return;
         }
-        if call.port >= NEAR || poller.stale.load(Relaxed) {
-            poller.now.store(self.now(), Relaxed);
-        }
-        let now = poller.now.load(Relaxed);
-        port.begun.store(now, Relaxed);
+        let timed = call.port < NEAR && poller.timed.load(Relaxed) == before;
+        let now = if timed {
+            poller.now.load(Relaxed)
+        } else {
+            self.read_clock(poller)
+        };
+        // What is done for it takes time.
+        poller.timed.store(UNTIMED, Relaxed);
+        port.begun.store(now + 1, Relaxed);
         port.wait
             .store(now.saturating_sub(poller.before.load(Relaxed)), Relaxed);
     }
@@ -241,16 +251,10 @@ impl Observe for Observer {
     #[inline(always)]
     fn call_ended(&self, call: &CallInfo, outcome: &Outcome) {
         let port = &self.ports[call.port as usize];
-        let poller = &self.pollers[call.poller];
         add(&port.bytes_in, outcome.bytes_in);
         add(&port.bytes_out, outcome.bytes_out);
-        let place = poller.place(call);
-        let calls = place.skipped.load(Relaxed) + 1;
-        if calls < place.every.load(Relaxed) || port.begun.load(Relaxed) == UNKNOWN {
-            place.skipped.store(calls, Relaxed);
-            poller.stale.store(true, Relaxed);
-        } else {
-            self.measured((poller, port), call, outcome, calls);
+        if port.begun.load(Relaxed) != 0 {
+            self.measured(port, call, outcome);
         }
     }
 
@@ -262,14 +266,12 @@ impl Observe for Observer {
         let before = poller.pass.load(Relaxed);
         if !passes.is_multiple_of(CLOCKED) && !poller.parked.load(Relaxed) {
             poller.before.store(before, Relaxed);
-            poller.stale.store(true, Relaxed);
+            poller.timed.store(UNTIMED, Relaxed);
             return;
         }
-        let now = self.now();
+        let now = self.read_clock(poller);
         poller.before.store(before, Relaxed);
         poller.pass.store(now, Relaxed);
-        poller.now.store(now, Relaxed);
-        poller.stale.store(false, Relaxed);
         if poller.parked.load(Relaxed) {
             poller.parked.store(false, Relaxed);
         } else if now.saturating_sub(before) > poller.gap.load(Relaxed) {
