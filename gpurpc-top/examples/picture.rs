@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use gpurpc_top::live::{Live, Target};
+use gpurpc_top::live::Live;
 use gpurpc_top::palette::Palette;
 use gpurpc_top::source::Source;
 use gpurpc_top::state::{Settings, State, Watching};
@@ -40,6 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (Some(program), Some(file)) = (arguments.next(), arguments.next()) else {
         return Err("give gpurpc-top's path and the file to write".into());
     };
+    let live = Live::of_next(None);
     let demo = Command::new(program)
         .args(["--as-loader", "--demo", "--watched"])
         .stdin(Stdio::null())
@@ -47,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .stderr(Stdio::null())
         .spawn()?;
     let demo = Demo(demo);
-    let mut live = Live::new(Target::Pid(demo.0.id()));
+    let mut live = live.started(demo.0.id());
     let mut state = State::new(Settings::default(), Watching::Demo);
     state.resize(SIZE.0, SIZE.1);
     let started = Instant::now();

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use gpurpc_top::keys::{Command, Key, command};
-use gpurpc_top::live::{Live, Target};
+use gpurpc_top::live::Live;
 use gpurpc_top::palette::Palette;
 use gpurpc_top::source::{Health, Source};
 use gpurpc_top::state::{State, Watching};
@@ -78,7 +78,7 @@ pub(crate) fn main(attach: &Attach) -> ExitCode {
 
 fn run(attach: &Attach) -> Result<u8, AttachError> {
     let plain = attach.show.is_plain() || !has_screen();
-    let live = |path: PathBuf| Live::new(Target::Path(path));
+    let live = |path: PathBuf| Live::new(path);
     let found = match &attach.loader {
         Some(Loader::Path(path)) => Choice::Only(Live::of(open(path)?), path.clone()),
         Some(Loader::Pid(pid)) => {

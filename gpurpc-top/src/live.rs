@@ -1,29 +1,28 @@
 //! A loader's file as a source.
 
-use std::path::PathBuf;
+use std::fs::{File, metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use rpc_stats::{Liveness, Reader, runs};
 
 use crate::source::{Health, Look, Source};
 
-/// Which file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// That of the loader with this process number, once it is there.
-    Pid(u32),
-    /// This one, once it is there.
-    Path(PathBuf),
-}
-
 /// Reads what a loader publishes. It keeps the file open: what was published last can be read when
 /// the loader has ended and the file is gone.
 #[derive(Debug)]
 pub struct Live {
-    target: Target,
+    /// Else one in the usual folder.
+    path: Option<PathBuf>,
     reader: Option<Reader>,
     pid: Option<u32>,
     /// Whose snapshots are taken, if not anybody's.
     only: Option<u32>,
+    /// Files of earlier runs in the usual folder. A process of one of them may have had the same
+    /// number.
+    earlier: Vec<PathBuf>,
+    /// What lay at the path before: while it is open, no other file can be the same.
+    replaced: Option<File>,
     trouble: Option<String>,
     /// Looks that found no file.
     missed: u32,
@@ -33,17 +32,15 @@ pub struct Live {
 const PATIENCE: u32 = 50;
 
 impl Live {
-    /// Of the file of `target`.
-    pub fn new(target: Target) -> Self {
-        let pid = match target {
-            Target::Pid(pid) => Some(pid),
-            Target::Path(_) => None,
-        };
+    /// Of the file at this path, once it is there.
+    pub fn new(path: PathBuf) -> Self {
         Self {
-            target,
+            path: Some(path),
             reader: None,
-            pid,
+            pid: None,
             only: None,
+            earlier: Vec::new(),
+            replaced: None,
             trouble: None,
             missed: 0,
         }
@@ -51,34 +48,60 @@ impl Live {
 
     /// Of a file that has been opened.
     pub fn of(reader: Reader) -> Self {
-        let target = Target::Path(reader.path().to_owned());
+        let path = reader.path().to_owned();
         Self {
             reader: Some(reader),
-            ..Self::new(target)
+            ..Self::new(path)
         }
     }
 
-    /// Waits for the file of this process: what lies at the path from an earlier run is not it.
+    /// Of a loader that is still to be started, and will write to this path, or to the usual folder:
+    /// what is there by now is not its file. [`started`](Self::started) says who it is.
+    pub fn of_next(path: Option<PathBuf>) -> Self {
+        let mut live = Self::new(PathBuf::new());
+        if let Some(path) = path.as_ref().filter(|path| path.is_file()) {
+            live.replaced = File::open(path).ok();
+        } else if path.is_none() {
+            // Why they cannot be looked at is said when its own file cannot.
+            let earlier = runs().unwrap_or_default();
+            live.earlier = earlier.into_iter().map(|run| run.path).collect();
+        }
+        live.path = path;
+        live
+    }
+
+    /// The loader is this process.
     #[must_use]
-    pub fn only(self, pid: u32) -> Self {
+    pub fn started(self, pid: u32) -> Self {
         Self {
+            pid: Some(pid),
             only: Some(pid),
             ..self
         }
     }
 
     /// Where the file is, if it has been found.
-    pub fn path(&self) -> Option<&std::path::Path> {
+    pub fn path(&self) -> Option<&Path> {
         self.reader.as_ref().map(Reader::path)
     }
 
+    /// Whether what is at `path` is what was there before.
+    fn lay_there(&self, path: &Path) -> bool {
+        let before = self.replaced.as_ref().and_then(|file| file.metadata().ok());
+        let (Some(before), Ok(now)) = (before, metadata(path)) else {
+            return false;
+        };
+        (before.dev(), before.ino()) == (now.dev(), now.ino())
+    }
+
     fn open(&mut self) {
-        let path = match &self.target {
-            Target::Path(path) => path.exists().then(|| path.clone()),
-            Target::Pid(pid) => match runs() {
+        let path = match &self.path {
+            Some(path) => (path.exists() && !self.lay_there(path)).then(|| path.clone()),
+            None => match runs() {
                 Ok(runs) => {
-                    let run = runs.into_iter().find(|run| run.pid == *pid);
-                    run.map(|run| run.path)
+                    let own = runs.into_iter().filter(|run| Some(run.pid) == self.only);
+                    own.map(|run| run.path)
+                        .find(|path| !self.earlier.contains(path))
                 }
                 Err(error) => {
                     self.trouble = Some(error.to_string());

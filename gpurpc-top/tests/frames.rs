@@ -5,7 +5,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{ended, frame, look, snapshot, state, styles, text};
+use common::{ended, frame, look, snapshot, state, styles, text, watched};
 use gpurpc_top::keys::{BINDINGS, Key};
 use gpurpc_top::palette::{Colours, Palette};
 use gpurpc_top::source::{Health, Look, Script, Source};
@@ -144,10 +144,16 @@ fn banners() {
     assert!(said(&mut silent).contains("not responding: nothing new for 2 s"));
     silent.observe(second(3), bare(Health::Stopped));
     assert!(said(&mut silent).contains("SIGCONT"));
+    // It publishes nothing more, and has not ended: nobody leaves who would wait for it unseen.
     silent.observe(second(4), bare(Health::Gone));
-    assert!(said(&mut silent).contains("The loader is gone"));
-    assert!(said(&mut silent).contains("test_increment"));
-    assert_eq!(silent.press(second(5), Key::Char('q')), Effect::Leave);
+    assert!(said(&mut silent).contains("not responding: nothing new for 3 s"));
+    press(&mut silent, "q");
+    assert_eq!(silent.press(second(5), Key::Char('q')), Effect::Interrupt);
+    let mut gone = watched(Watching::Attached, 64);
+    gone.observe(second(4), bare(Health::Gone));
+    assert!(said(&mut gone).contains("The loader is gone"));
+    assert!(said(&mut gone).contains("test_increment"));
+    assert_eq!(gone.press(second(5), Key::Char('q')), Effect::Leave);
 
     let mut blind = State::new(Settings::default(), Watching::Child);
     blind.observe(second(0), bare(Health::Blind("no\x1b space".to_owned())));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use gpurpc_top::live::{Live, Target};
+use gpurpc_top::live::Live;
 use gpurpc_top::source::{Health, Source};
 use rpc_stats::{RunInfo, Snapshot, Writer};
 
@@ -23,7 +23,7 @@ fn of(pid: u32) -> Snapshot {
 #[test]
 fn a_file_is_waited_for_and_read_to_its_end() {
     let path = path("end");
-    let mut live = Live::new(Target::Path(path.clone()));
+    let mut live = Live::new(path.clone());
     assert_eq!(live.look().health, Health::Starting);
     let pid = std::process::id();
     let mut writer = Writer::create_at(&path, &of(pid), false).unwrap();
@@ -46,23 +46,43 @@ fn a_file_is_waited_for_and_read_to_its_end() {
 #[test]
 fn an_earlier_run_is_not_mistaken_for_this_one() {
     let path = path("stale");
-    drop(Writer::create_at(&path, &of(1), true).unwrap());
-    let mut live = Live::new(Target::Path(path.clone())).only(2);
+    // Numbers of processes are used again.
+    for earlier in [1, 2] {
+        drop(Writer::create_at(&path, &of(earlier), true).unwrap());
+        let mut live = Live::of_next(Some(path.clone())).started(2);
+        assert_eq!(live.look().health, Health::Starting);
+        let writer = Writer::create_at(&path, &of(2), false).unwrap();
+        let look = live.look();
+        assert_eq!(
+            (look.snapshot.unwrap().run.pid, look.health),
+            (2, Health::Alive)
+        );
+        drop(writer);
+    }
+}
+
+/// Nor in the usual folder.
+#[test]
+fn an_earlier_process_of_the_same_number_is_not_mistaken_for_this_one() {
+    let own = std::process::id();
+    let earlier = Writer::create(&of(own), true).unwrap();
+    let kept = earlier.path().to_owned();
+    drop(earlier);
+    let mut live = Live::of_next(None).started(own);
     assert_eq!(live.look().health, Health::Starting);
-    let writer = Writer::create_at(&path, &of(2), false).unwrap();
+    let writer = Writer::create(&of(own), false).unwrap();
     let look = live.look();
-    assert_eq!(
-        (look.snapshot.unwrap().run.pid, look.health),
-        (2, Health::Alive)
-    );
-    drop(writer);
+    let path = live.path().map(std::path::Path::to_owned);
+    std::fs::remove_file(&kept).unwrap();
+    assert_eq!(look.health, Health::Alive);
+    assert_eq!(path.as_deref(), Some(writer.path()));
 }
 
 #[test]
 fn what_is_no_file_of_ours_is_named() {
     let path = path("other");
     std::fs::write(&path, "something else").unwrap();
-    let mut live = Live::new(Target::Path(path.clone()));
+    let mut live = Live::new(path.clone());
     let Health::Blind(why) = live.look().health else {
         panic!("not blind");
     };
@@ -72,7 +92,7 @@ fn what_is_no_file_of_ours_is_named() {
 
 #[test]
 fn a_file_that_never_comes_is_given_up() {
-    let mut live = Live::new(Target::Path("/no/such/file".into()));
+    let mut live = Live::new("/no/such/file".into());
     let blind = (0..1000).find(|_| matches!(live.look().health, Health::Blind(_)));
     assert!(blind.is_some());
 }

@@ -8,7 +8,7 @@ use std::process::{ExitCode, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::CommandFactory;
-use gpurpc_top::live::{Live, Target};
+use gpurpc_top::live::Live;
 use loader_core::cli::{Stats, Usage, parse_as};
 use loader_core::exit;
 use loader_core::outputs::{self, OutputError};
@@ -140,14 +140,15 @@ fn keeps(top: &Top) -> bool {
     top.options.stats.is_none() && !top.options.keep_stats
 }
 
-/// Where the statistics of child `pid` will be; `None` if it is to write none.
-fn source(top: &Top, pid: u32) -> Option<Live> {
-    let target = match &top.options.stats {
+/// Where the statistics of the child will be, which is still to be started; `None` if it is to write
+/// none.
+fn source(top: &Top) -> Option<Live> {
+    let path = match &top.options.stats {
         Some(Stats::Off) => return None,
-        Some(Stats::At(path)) => Target::Path(path.clone()),
-        None => Target::Pid(pid),
+        Some(Stats::At(path)) => Some(path.clone()),
+        None => None,
     };
-    Some(Live::new(target).only(pid))
+    Some(Live::of_next(path))
 }
 
 /// Removes the child's file, if nobody else is to have it.

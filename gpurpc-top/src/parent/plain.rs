@@ -30,6 +30,7 @@ pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u
     } else {
         Outputs::Inherited
     };
+    let live = source(top);
     let (mut child, report) = start(&[], arguments, input, outputs).map_err(ParentError::Start)?;
     signals.to(&child);
     let (sender, receiver) = channel();
@@ -37,7 +38,7 @@ pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u
         .name("report".to_owned())
         .spawn(move || sender.send(read(report)))
         .map_err(ParentError::Start)?;
-    let mut live = source(top, child.id());
+    let mut live = live.map(|live| live.started(child.id()));
     let mut look = |records: &mut Records| {
         if let Some(snapshot) = live.as_mut().and_then(|live| live.look().snapshot) {
             records.observe(snapshot);

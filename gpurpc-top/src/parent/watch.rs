@@ -108,6 +108,7 @@ impl Source for Both<'_> {
 /// Runs the image; gives the exit code.
 pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u8, ParentError> {
     let (looped, bell) = Loop::new().map_err(ParentError::Start)?;
+    let live = source(top);
     let more: &[&str] = if top.demo { &["--watched"] } else { &[] };
     let (mut child, report) =
         start(more, arguments, input, Outputs::Piped).map_err(ParentError::Start)?;
@@ -119,7 +120,7 @@ pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u
         ended: Arc::new(AtomicBool::new(false)),
     };
     await_end(&group, bell, Arc::clone(&report)).map_err(ParentError::Start)?;
-    let mut live = source(top, child.id());
+    let mut live = live.map(|live| live.started(child.id()));
     let watching = if top.demo {
         Watching::Demo
     } else {

@@ -123,7 +123,9 @@ impl State {
 
     /// Whether there is nothing more to come.
     pub fn is_over(&self) -> bool {
-        self.ended.is_some() || self.health == Health::Gone
+        // A child that publishes nothing more has something to do until it has ended.
+        let attached = self.watching == Watching::Attached;
+        self.ended.is_some() || attached && self.health == Health::Gone
     }
 
     /// For how long the view has been frozen.

@@ -29,7 +29,7 @@ pub(super) fn message(state: &State) -> Option<(Role, String)> {
     }
     let silent = state.silent().map(|time| time.as_secs());
     match (state.health(), silent) {
-        (Health::Gone, _) => Some((
+        (Health::Gone, _) if state.is_over() => Some((
             Role::Bad,
             "The loader is gone, with no word of how its program ended; q leaves".to_owned(),
         )),

@@ -118,9 +118,13 @@ pub fn snapshot(ports: usize, tick: u64) -> Snapshot {
     }
 }
 
-/// A state that has seen two of them, a second apart.
+/// The state of a program that was started and has published two of them, a second apart.
 pub fn state(ports: usize) -> State {
-    let mut state = State::new(Settings::default(), Watching::Child);
+    watched(Watching::Child, ports)
+}
+
+pub fn watched(watching: Watching, ports: usize) -> State {
+    let mut state = State::new(Settings::default(), watching);
     for (tick, second) in [(0, 0), (10, 1)] {
         state.observe(Duration::from_secs(second), look(snapshot(ports, tick)));
     }

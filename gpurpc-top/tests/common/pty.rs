@@ -198,18 +198,6 @@ impl Pty {
         }
     }
 
-    /// How it has ended, if it does so in time.
-    pub fn ends_within(&mut self, limit: Duration) -> Option<ExitStatus> {
-        let started = Instant::now();
-        loop {
-            let status = self.child.try_wait().unwrap();
-            if status.is_some() || started.elapsed() > limit {
-                return status;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-
     /// Waits for the end.
     pub fn end(&mut self) -> ExitStatus {
         let started = Instant::now();
