@@ -206,6 +206,13 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
         ports.map(waiting).sum()
     }
 
+    /// What tells a server that sleeps of requests of the ports whose summary word is `index`
+    /// ([`Transport::announced`]).
+    #[inline(always)]
+    pub fn announced(&self, index: u32) -> u64 {
+        self.transport.announced(&self.places, index)
+    }
+
     /// Group `group` will be looked at soon. A hint.
     #[inline(always)]
     pub fn prefetch(&self, group: u32) {

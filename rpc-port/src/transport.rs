@@ -10,7 +10,7 @@ mod llvm;
 
 pub use compact::Compact;
 pub use line::{Line, LineOf, Places};
-pub use llvm::{First, Llvm, Llvm22, LlvmOf};
+pub use llvm::{First, Llvm, Llvm22, LlvmOf, Mailboxes};
 
 pub use rpc_types::packet::WORD_BYTES;
 
@@ -332,7 +332,8 @@ pub trait Transport: Clone {
 
     /// Server: what was left in summary word `index`, or what changes with the requests of its ports.
     #[inline(always)]
-    fn announced(&self, index: u32) -> u64 {
+    fn announced(&self, places: &Self::Places, index: u32) -> u64 {
+        let _ = places;
         let port = index * rpc_types::layout::SUMMARY_PORTS;
         self.shared().load32(self.geometry().summary(port)).into()
     }

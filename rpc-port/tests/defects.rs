@@ -344,7 +344,7 @@ fn a_quiet_port_is_announced() {
     let clock = Clocked(std::rc::Rc::new(std::cell::Cell::new(5)));
     let client = Client::new(link.transport.clone(), link.private.clone(), clock.clone());
     let server = link.server();
-    let mut last = link.transport.announced(0);
+    let mut last = server.announced(0);
     for (time, told) in [
         (5, true),
         (5, false),
@@ -358,7 +358,7 @@ fn a_quiet_port_is_announced() {
         send(&mut device, 1);
         drop(server.try_open(0).expect("it is there, told or not"));
         assert_eq!(device.poll_own(), Ok(true));
-        let now = link.transport.announced(0);
+        let now = server.announced(0);
         assert_eq!(now != last, told, "at {time}");
         last = now;
     }

@@ -26,6 +26,27 @@ pub type First<M> = LlvmOf<M, { LayoutKind::First as u32 }>;
 
 /// Bytes from one mailbox to the next.
 const MAILBOX: u16 = 4;
+/// Mailboxes of each side that are looked at together: more do not stay near, fewer cost checks.
+const AT_ONCE: u32 = 32;
+
+/// Where a server finds the mailboxes, worked out once.
+#[derive(Clone, Copy, Debug)]
+pub struct Mailboxes {
+    requests: usize,
+    replies: usize,
+}
+
+impl Mailboxes {
+    #[inline(always)]
+    const fn request(&self, port: u32) -> usize {
+        self.requests + port as usize * MAILBOX as usize
+    }
+
+    #[inline(always)]
+    const fn reply(&self, port: u32) -> usize {
+        self.replies + port as usize * MAILBOX as usize
+    }
+}
 
 /// Up to LLVM 19 the opcode had 16 bits, in the same place.
 #[inline(always)]
@@ -69,6 +90,15 @@ impl<M: Memory<Scope = System>, const NUMBER: u32> LlvmOf<M, NUMBER> {
         (Opcode::first(words[0]), 1)
     }
 
+    /// Where the mailboxes of any of `N` ports from `first` on differ.
+    #[inline(always)]
+    fn differing<const N: usize>(&self, places: &Mailboxes, first: u32) -> u32 {
+        let requests = self.shared.load32_each::<N>(places.request(first), MAILBOX);
+        let replies = self.shared.load32_each::<N>(places.reply(first), MAILBOX);
+        let pairs = requests.into_iter().zip(replies);
+        pairs.fold(0, |any, (request, reply)| any | request ^ reply)
+    }
+
     const HEADERS: bool = !matches!(Self::KIND, LayoutKind::First);
 }
 
@@ -83,10 +113,14 @@ impl<M: Memory<Scope = System>, const NUMBER: u32> Transport for LlvmOf<M, NUMBE
     const HAS_STATUS: bool = false;
     const ANNOUNCES: bool = false;
 
-    type Places = ();
+    type Places = Mailboxes;
 
-    #[inline(always)]
-    fn places(&self) {}
+    fn places(&self) -> Mailboxes {
+        Mailboxes {
+            requests: self.geometry.requests(),
+            replies: self.geometry.replies(),
+        }
+    }
 
     fn new(shared: M, geometry: Geometry) -> Self {
         Self { shared, geometry }
@@ -153,8 +187,13 @@ impl<M: Memory<Scope = System>, const NUMBER: u32> Transport for LlvmOf<M, NUMBE
     }
 
     #[inline(always)]
-    fn poll_each<const N: usize>(&self, (): &(), first: u32, answered: &[u32; N]) -> u32 {
-        let requests = self.shared.load32_each::<N>(self.request(first), MAILBOX);
+    fn poll_each<const N: usize>(
+        &self,
+        places: &Mailboxes,
+        first: u32,
+        answered: &[u32; N],
+    ) -> u32 {
+        let requests = self.shared.load32_each::<N>(places.request(first), MAILBOX);
         let has = |(i, (request, answered)): (u32, (u32, &u32))| ((request ^ answered) & 1) << i;
         (0..).zip(requests.into_iter().zip(answered)).map(has).sum()
     }
@@ -185,18 +224,21 @@ impl<M: Memory<Scope = System>, const NUMBER: u32> Transport for LlvmOf<M, NUMBE
 
     /// The ports that are the server's now, a bit each.
     #[inline(always)]
-    fn announced(&self, index: u32) -> u64 {
+    fn announced(&self, places: &Mailboxes, index: u32) -> u64 {
         let first = index * SUMMARY_PORTS;
         let ports = first..(first + SUMMARY_PORTS).min(self.geometry.total_ports());
-        let words =
-            |port| self.shared.load32(self.request(port)) ^ self.shared.load32(self.reply(port));
-        // Mostly none is, and a host that idles looks at all of them: nothing here waits for what was
-        // read before.
-        if ports.clone().fold(0, |any, port| any | words(port)) & 1 == 0 {
+        // Mostly none is, and a host that idles looks at all of them: one check of bounds for many
+        // words, and nothing waits for what was read before.
+        let (mut any, mut rest) = (0, ports.clone());
+        while rest.len() >= AT_ONCE as usize {
+            any |= self.differing::<{ AT_ONCE as usize }>(places, rest.start);
+            rest.start += AT_ONCE;
+        }
+        any = rest.fold(any, |any, port| any | self.differing::<1>(places, port));
+        if any & 1 == 0 {
             return 0;
         }
-        ports
-            .rev()
-            .fold(0, |bits, port| bits << 1 | u64::from(words(port) & 1))
+        let bit = |port| u64::from(self.differing::<1>(places, port) & 1);
+        ports.rev().fold(0, |bits, port| bits << 1 | bit(port))
     }
 }

@@ -53,7 +53,7 @@ impl News {
     {
         let mut any = false;
         for (block, last) in (0..).zip(&mut self.last) {
-            let now = server.transport().announced(block);
+            let now = server.announced(block);
             let new = now != *last;
             *last = now;
             any |= new;
