@@ -15,7 +15,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 limit=${LIMIT:-20}
 budget=${BUDGET:-150}
 layouts=${LAYOUTS:-line compact}
-work=$(mktemp -d)
+work=$(mktemp -d) || exit 125
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0 skipped=0
 export FRANCE=Paris

@@ -99,7 +99,7 @@ pub(crate) struct Cli {
     /// An image of the device program, instead of those in the folder.
     #[arg(long, value_name = "PATH", conflicts_with = "layout")]
     pub(crate) image: Vec<PathBuf>,
-    /// The layouts [default: both].
+    /// The layouts [default: line and compact].
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) layout: Vec<Layout>,
     /// The loader that `start` times [default: the one beside this program].

@@ -63,7 +63,8 @@ pub(crate) struct Judged {
 
 /// The goal of `row`, if it has one.
 pub(crate) fn judge(row: &Row) -> Option<Judged> {
-    if row.served.layout == "compact" {
+    // The goals are for the layout that images have unless they ask for another; the floors have none.
+    if !matches!(row.served.layout, "" | "line") {
         return None;
     }
     let is_of = |goal: &&Goal| (goal.0, goal.1, goal.2) == (row.workload, row.warps, row.lanes);
@@ -112,7 +113,9 @@ mod tests {
         };
         // 132 warps of 32 lanes at 1.5 times the floor.
         assert_eq!(judged(&|_| ()), Some(("<= 4.5".to_owned(), true)));
-        assert_eq!(judged(&|row| row.served.layout = "compact"), None);
+        for other in ["compact", "llvm"] {
+            assert_eq!(judged(&|row| row.served.layout = other), None);
+        }
         assert_eq!(judged(&|row| row.warps = 16), None);
         let many = |rate| move |row: &mut Row| (row.warps, row.rate) = (1056, Some(rate));
         assert_eq!(judged(&many(1e6)), Some((">= 12 M/s".to_owned(), false)));

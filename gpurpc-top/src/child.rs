@@ -7,7 +7,7 @@ use loader_amd::Amd;
 use loader_core::cli::{Cli, parse_as};
 use loader_core::links::{AMDHSA_LOADER, NVPTX_LOADER};
 use loader_core::program::{Backend, DeviceOptions, fail, refuse, run_cli};
-use loader_core::run::run_serving;
+use loader_core::run::{die_with_parent, run_serving};
 use loader_cpu::Cpu;
 use loader_nv::Nvidia;
 
@@ -45,6 +45,9 @@ pub(crate) fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     } = top;
     if !demo {
         return run_cli(NAME, &BACKENDS, &Cli { options, command });
+    }
+    if let Err(error) = die_with_parent(&options) {
+        return fail(NAME, &error);
     }
     if options.blocks == 1 && options.threads == 1 {
         [options.blocks, options.threads] = gpurpc_demo::GRID;

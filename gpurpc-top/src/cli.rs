@@ -207,7 +207,7 @@ impl Show {
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: Option<f64> = text.parse().ok();
     seconds
-        .filter(|&seconds| seconds > 0.0 && seconds < 1e9)
+        .filter(|seconds| (0.001..1e9).contains(seconds))
         .map(Duration::from_secs_f64)
-        .ok_or_else(|| "give a number of seconds that is more than 0".to_owned())
+        .ok_or_else(|| "give a number of seconds, at least 0.001".to_owned())
 }

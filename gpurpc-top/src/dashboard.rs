@@ -93,12 +93,21 @@ pub(crate) enum Left {
     HungUp,
 }
 
-/// What the loop needs.
+/// What the loop needs, and who listens to signals until this is dropped.
 pub(crate) struct Loop {
     events: Receiver<Event>,
     woken: OwnedFd,
     started: Instant,
+    /// The loop listens no more.
+    over: Arc<AtomicBool>,
+    /// Nothing more is done.
     left: Arc<AtomicBool>,
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        self.left.store(true, Ordering::SeqCst);
+    }
 }
 
 impl Loop {
@@ -110,16 +119,23 @@ impl Loop {
             events,
             wake: Arc::new(wake),
         };
+        let over = Arc::new(AtomicBool::new(false));
         let left = Arc::new(AtomicBool::new(false));
         let all = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH];
         let mut signals = Signals::new(all)?;
-        let (signalled, done) = (bell.clone(), Arc::clone(&left));
+        let (signalled, deaf, done) = (bell.clone(), Arc::clone(&over), Arc::clone(&left));
         thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || {
                 for number in signals.forever() {
                     signalled.ring(Event::Signal(number));
-                    if matches!(number, SIGTERM | SIGHUP | SIGQUIT) {
+                    // An interrupt is for the program, as long as there is a loop to pass it on.
+                    let ends = match number {
+                        SIGTERM | SIGHUP | SIGQUIT => true,
+                        SIGINT => deaf.load(Ordering::SeqCst),
+                        _ => false,
+                    };
+                    if ends {
                         insist(number, &done);
                     }
                 }
@@ -128,6 +144,7 @@ impl Loop {
             events: receiver,
             woken,
             started: Instant::now(),
+            over,
             left,
         };
         Ok((looped, bell))
@@ -148,7 +165,7 @@ impl Loop {
         fps: u32,
     ) -> io::Result<Left> {
         let left = self.turn(both, source, pipes, program, fps);
-        self.left.store(true, Ordering::SeqCst);
+        self.over.store(true, Ordering::SeqCst);
         match left {
             // Whatever failed, it failed because of that.
             Err(_) if terminal::is_gone() => Ok(Left::HungUp),
@@ -349,7 +366,7 @@ fn obey(effect: Effect, program: &dyn Program) {
     }
 }
 
-/// Ends the process if the loop does not: it may wait for a terminal that takes nothing more.
+/// Ends the process if it does not end by itself: it may wait for a terminal that takes nothing more.
 fn insist(number: i32, left: &Arc<AtomicBool>) {
     let left = Arc::clone(left);
     // Without a thread there is nobody to insist.

@@ -103,8 +103,11 @@ impl Records {
         if !due || self.is_enough() || self.latest.is_none() {
             return Ok(());
         }
-        while self.next <= Instant::now() {
-            self.next += self.show.delay;
+        // What was missed is left out.
+        let now = Instant::now();
+        self.next += self.show.delay;
+        if self.next <= now {
+            self.next = now + self.show.delay;
         }
         self.write()
     }

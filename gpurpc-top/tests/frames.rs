@@ -11,7 +11,7 @@ use gpurpc_top::palette::{Colours, Palette};
 use gpurpc_top::source::{Health, Look, Script, Source};
 use gpurpc_top::state::output::Stream;
 use gpurpc_top::state::{Effect, Ended, Settings, State, Watching};
-use rpc_stats::Snapshot;
+use rpc_stats::{Histogram, Snapshot};
 
 const SIZES: [(u16, u16); 3] = [(40, 10), (80, 24), (200, 60)];
 
@@ -51,6 +51,46 @@ fn tabs_in_all_sizes() {
             state.print(Stream::Err, b"\xff broken\n");
             press(&mut state, key);
             check(name, &mut state, Palette::default(), size);
+        }
+    }
+}
+
+/// A file may say anything.
+#[test]
+fn numbers_of_any_size() {
+    let wild = |tick| {
+        let mut wild = snapshot(64, tick);
+        (wild.run.blocks, wild.run.threads) = ([u32::MAX; 3], [u32::MAX; 3]);
+        wild.dropped_events = u64::MAX;
+        for opcode in &mut wild.opcodes {
+            opcode.name = " ".repeat(70_000);
+            opcode.server_ns = u64::MAX;
+            (opcode.latency, opcode.wait) = (Histogram::default(), Histogram::default());
+            (opcode.calls, opcode.lanes, opcode.errors) = (u64::MAX, u64::MAX, u64::MAX);
+            (opcode.bytes_in, opcode.bytes_out) = (u64::MAX, u64::MAX);
+            for ns in [0, 1000, 1100, 1 << 30, 1 << 40] {
+                opcode.latency.record_n(ns, u64::MAX);
+                opcode.wait.record_n(ns, u64::MAX);
+            }
+        }
+        for port in &mut wild.ports {
+            (port.calls, port.bytes_in, port.bytes_out) = (u64::MAX, u64::MAX, u64::MAX);
+            (port.latency_ns, port.since_ns) = (u64::MAX, u64::MAX);
+        }
+        for event in &mut wild.events {
+            (event.latency_ns, event.wait_ns, event.sampled) = (u64::MAX, u64::MAX, u32::MAX);
+            (event.time_ns, event.poller, event.port) = (u64::MAX, u32::MAX, u32::MAX);
+        }
+        wild
+    };
+    let mut state = State::new(Settings::default(), Watching::Attached);
+    for (tick, time) in [(0, 0), (10, 1), (3, 2)] {
+        state.observe(second(time), look(wild(tick)));
+        for key in ["1", "2", "3", "4", "5"] {
+            press(&mut state, key);
+            for (width, height) in SIZES.into_iter().chain([(1, 1), (9, 60)]) {
+                frame(&mut state, Palette::default(), width, height);
+            }
         }
     }
 }
@@ -162,6 +202,9 @@ fn banners() {
     // A run shorter than a frame: all there is comes at once.
     let mut short = State::new(Settings::default(), Watching::Child);
     short.observe(second(0), look(ended(snapshot(64, 0), 3)));
+    // What it published last is not its end: nobody leaves who would wait for that unseen.
+    assert_eq!(short.press(second(0), Key::Char('q')), Effect::None);
+    assert_eq!(short.press(second(0), Key::Esc), Effect::None);
     short.end(Ended {
         sentence: "The program ended with status 3 after 0:00".to_owned(),
         good: false,

@@ -202,6 +202,36 @@ fn a_terminal_that_takes_nothing_keeps_nobody() {
     }
 }
 
+/// Nor when the loop is over, and its last words are on their way.
+#[test]
+fn a_terminal_that_takes_nothing_at_the_end_keeps_nobody() {
+    let Some(args) = image("x86_64/args.so") else {
+        return;
+    };
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        let mut pty = Pty::run(&[], (80, 24), |command| {
+            command.arg(&args);
+            command.args(vec!["more than a terminal has room for ".repeat(400); 30]);
+        });
+        pty.shows("ended with status 31");
+        pty.stop_reading();
+        pty.type_in("q");
+        // It has left the loop when lines are typed with an echo again.
+        pty.is_cooked();
+        pty.signal(signal);
+        assert_eq!(pty.end().code(), Some(code));
+    }
+}
+
+/// Below `stty tostop` the loader, which is in the background, would be stopped by what it says.
+#[test]
+fn a_terminal_that_stops_the_background() {
+    for (arguments, code) in [("--once /no/such/image", 125), ("--demo --once", 0)] {
+        let mut pty = Pty::shell(&format!("stty tostop; exec \"$TOP\" {arguments}"), (80, 24));
+        assert_eq!(pty.end().code(), Some(code), "{}", pty.screen());
+    }
+}
+
 #[test]
 fn outputs_that_nobody_reads_or_that_are_full() {
     let output =

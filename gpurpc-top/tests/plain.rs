@@ -5,6 +5,7 @@
 #[allow(dead_code, unreachable_pub, reason = "other tests need the rest")]
 mod images;
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -155,6 +156,7 @@ fn what_cannot_run_is_refused() {
         (&["--demo", "--blocks", "4294967295"], "--blocks"),
         (&["--demo", "--device", "3"], "no CPU device 3"),
         (&["/no/such/file"], "No such file"),
+        (&["--batch", "-d", "1e-9", "image"], "at least 0.001"),
         (&["/dev/null"], "is empty"),
         (&["/"], "is a directory"),
         (&[env!("CARGO_BIN_EXE_gpurpc-top")], "host program"),
@@ -301,4 +303,36 @@ fn a_killed_loader_gives_its_signal() {
     let output = running.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(137));
     assert!(String::from_utf8_lossy(&output.stderr).contains("signal 9"));
+}
+
+/// Whoever holds the loader's end of the report, as a command that its program has started could.
+#[test]
+fn what_a_killed_loader_has_left_behind_keeps_nobody() {
+    let mut running = top()
+        .arg("--demo")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().starts_with("the demo runs")));
+    let Some(&loader) = children(running.id()).first() else {
+        left_out("this system does not list a process's children");
+        running.wait().unwrap();
+        return;
+    };
+    let of_loader = format!("/proc/{}", loader.as_raw_nonzero());
+    let arguments = std::fs::read_to_string(format!("{of_loader}/cmdline")).unwrap();
+    let mut arguments = arguments.split('\0');
+    let number = arguments.find_map(|argument| argument.strip_prefix("--report=/dev/fd/"));
+    let path = format!("{of_loader}/fd/{}", number.unwrap());
+    let held = File::options().write(true).open(path).unwrap();
+    kill_process(loader, Signal::KILL).unwrap();
+    let mut status = None;
+    eventually("it ends", || {
+        status = running.try_wait().unwrap();
+        status.is_some()
+    });
+    drop(held);
+    assert_eq!(status.unwrap().code(), Some(137));
 }

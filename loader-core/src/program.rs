@@ -15,7 +15,7 @@ use crate::exit;
 use crate::image::{self, ImageKind};
 use crate::outputs;
 use crate::place::place;
-use crate::run::{RunError, run, run_serving};
+use crate::run::{RunError, die_with_parent, run, run_serving};
 
 pub use crate::signals::bear_file_size_limit;
 
@@ -127,6 +127,7 @@ fn start(
     cli: &Cli,
     install: impl FnOnce(&mut Table),
 ) -> Result<u8, RunError> {
+    die_with_parent(&cli.options)?;
     let path = &cli.command[0];
     let bad_image = |error| RunError::Image {
         path: shown(path),

@@ -2,9 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use rustix::io::{FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -81,6 +83,21 @@ pub struct Report {
     files: Vec<(PathBuf, File)>,
 }
 
+/// A descriptor that this process was given for its report is none of the programs' that it starts
+/// (`system`): who reads the other end waits for the last one to close it.
+fn keep_to_this_process(path: &Path) {
+    let number = path.strip_prefix("/dev/fd").ok().and_then(Path::to_str);
+    if let Some(number) = number
+        .and_then(|number| number.parse().ok())
+        .filter(|&n: &i32| n > 2)
+    {
+        // SAFETY: it was open just now, under this number; were it closed since, the call would fail.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+        // Where it cannot be, the end is only seen later.
+        let _ = fcntl_setfd(descriptor, FdFlags::CLOEXEC);
+    }
+}
+
 impl Report {
     /// Opens the files, so that a wrong path is found before the run.
     ///
@@ -88,7 +105,10 @@ impl Report {
     /// For the first one that cannot be made.
     pub fn create(paths: &[PathBuf]) -> Result<Self, ReportError> {
         let open = |path: &PathBuf| match File::create(path) {
-            Ok(file) => Ok((path.clone(), file)),
+            Ok(file) => {
+                keep_to_this_process(path);
+                Ok((path.clone(), file))
+            }
             Err(error) => Err(ReportError {
                 path: path.clone(),
                 error,
@@ -138,6 +158,18 @@ pub fn parse(line: &str) -> Result<Line, serde_json::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_descriptor_is_kept_to_this_process() {
+        use std::os::fd::{AsFd, AsRawFd};
+        let (_reader, writer) = std::io::pipe().unwrap();
+        fcntl_setfd(writer.as_fd(), FdFlags::empty()).unwrap();
+        let path = format!("/dev/fd/{}", writer.as_raw_fd());
+        let report = Report::create(&[path.into()]).unwrap();
+        let flags = rustix::io::fcntl_getfd(&writer).unwrap();
+        assert!(flags.contains(FdFlags::CLOEXEC));
+        drop(report);
+    }
 
     #[test]
     fn what_is_written_is_read() {

@@ -105,9 +105,7 @@ pub fn run_serving(
     image: &[u8],
     install: impl FnOnce(&mut Table),
 ) -> Result<u8, RunError> {
-    if let Some(parent) = options.die_with_parent {
-        die_with(parent)?;
-    }
+    die_with_parent(options)?;
     signals::bear_file_size_limit()?;
     // Again, for whoever brings an image that comes from no file.
     outputs::check(None, options, &[])?;
@@ -259,9 +257,16 @@ fn pass(arguments: &[OsString], device: &dyn Device) -> Result<Arguments, RunErr
     Ok(passed)
 }
 
-/// Asks the system to kill this process when `parent` ends.
-fn die_with(parent: i32) -> Result<(), RunError> {
+/// Asks the system to kill this process when its parent ends, if `options` say so. To be done before
+/// anything that may wait, or that is written: again does no harm.
+///
+/// # Errors
+/// When it has ended already.
+pub fn die_with_parent(options: &Options) -> Result<(), RunError> {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+    let Some(parent) = options.die_with_parent else {
+        return Ok(());
+    };
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from)?;
     // It may have ended before it was watched.
     if getppid().is_none_or(|now| now.as_raw_nonzero().get() != parent) {

@@ -159,6 +159,31 @@ fn rustc_says(rustc: &Path, arguments: &[&str]) -> Option<String> {
     process::output(&mut command)
 }
 
+/// The oldest rustc that marks all functions `convergent` on GPU targets: before it, an optimisation
+/// may move a warp operation into a branch.
+const OLDEST: (u32, u32) = (1, 96);
+
+/// What `rustc -vV` prints behind `name`.
+fn field<'t>(text: &'t str, name: &str) -> Result<&'t str> {
+    let mut found = text.lines().filter_map(|line| line.strip_prefix(name));
+    let value = found.next().map(str::trim);
+    value.with_context(|| format!("rustc -vV has no {name:?}"))
+}
+
+/// Its release, as `1.96.0` or `1.98.0-nightly`, if that is not too old.
+fn release(text: &str) -> Result<String> {
+    let release = field(text, "release:")?;
+    let mut numbers = release
+        .split('.')
+        .map(|number| number.parse::<u32>().unwrap_or(0));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if version < OLDEST {
+        let (major, minor) = OLDEST;
+        bail!("rustc is {release}; {major}.{minor} or newer is needed");
+    }
+    Ok(release.to_owned())
+}
+
 /// The library source that `-Zbuild-std` builds `core` from.
 fn core_source(sysroot: &Path) -> PathBuf {
     sysroot.join("lib/rustlib/src/rust/library/core/Cargo.toml")
@@ -187,6 +212,22 @@ mod tests {
         );
         let rustup = toolchain(None).rustflags(Target::Amdgcn);
         assert_eq!(rustup, ["-Zunstable-options", "-Ctarget-cpu=gfx1100"]);
+    }
+
+    #[test]
+    fn old_releases_are_refused() {
+        let text = |release: &str| format!("rustc {release}\nhost: h\nrelease: {release}\n");
+        for new in ["1.96.0", "1.98.0-nightly", "2.0.0"] {
+            assert_eq!(release(&text(new)).expect("new enough"), new);
+        }
+        for old in ["1.85.0", "1.95.0-nightly", "0.99.0"] {
+            let error = release(&text(old)).expect_err("too old");
+            assert_eq!(
+                error.to_string(),
+                format!("rustc is {old}; 1.96 or newer is needed")
+            );
+        }
+        assert!(release("").is_err());
     }
 
     #[test]

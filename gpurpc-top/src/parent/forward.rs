@@ -1,11 +1,11 @@
-//! Signals, passed on to the child.
+//! Signals, passed on to the child's process group.
 
 use std::io;
 use std::process::Child;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level::emulate_default_handler;
@@ -21,6 +21,7 @@ pub(super) struct Forward {
 #[derive(Default)]
 struct Target {
     child: Option<Pid>,
+    interrupts: usize,
     /// Came before there was a child.
     early: Vec<i32>,
 }
@@ -33,7 +34,7 @@ impl Target {
         };
         // It may have ended meanwhile.
         let send = |signal| {
-            let _ = kill_process(child, signal);
+            let _ = kill_process_group(child, signal);
         };
         match Signal::from_named_raw(number) {
             Some(Signal::TSTP) => {
@@ -42,7 +43,13 @@ impl Target {
                 let _ = emulate_default_handler(number);
             }
             Some(signal) => {
-                send(signal);
+                self.interrupts += usize::from(signal == Signal::INT);
+                // Who asks twice does not want to wait.
+                send(if self.interrupts > 1 {
+                    Signal::KILL
+                } else {
+                    signal
+                });
                 // One that somebody has stopped would not hear of it.
                 send(Signal::CONT);
             }
@@ -92,4 +99,34 @@ fn is_ignored(number: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (number - 1) & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn who_interrupts_twice_kills() {
+        let mut child = Command::new("sh")
+            .args(["-c", "trap '' INT; echo; exec sleep 1000"])
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        let output = child.stdout.take().unwrap();
+        BufReader::new(output).read_line(&mut said).unwrap();
+        let mut target = Target {
+            child: Some(Pid::from_child(&child)),
+            ..Target::default()
+        };
+        target.pass(SIGINT);
+        assert_eq!(child.try_wait().unwrap(), None);
+        target.pass(SIGINT);
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+    }
 }

@@ -6,6 +6,7 @@ use std::iter;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use clap::CommandFactory;
 use gpurpc_top::live::Live;
@@ -24,6 +25,9 @@ mod forward;
 mod plain;
 mod start;
 mod watch;
+
+/// How long the child's last words are awaited: a process that it has left may hold its outputs.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Why no child was run, or not watched to its end.
 #[derive(Debug, Error)]

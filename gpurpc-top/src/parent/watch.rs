@@ -24,7 +24,7 @@ use rustix::process::{
 
 use super::plain::complete;
 use super::start::{Outputs, Report, read, start};
-use super::{ParentError, code, lock, source};
+use super::{LAST_WORDS, ParentError, code, lock, source};
 use crate::cli::Top;
 use crate::dashboard::{Bell, Event, Left, Loop, Program};
 use crate::pipes::Pipes;
@@ -32,8 +32,6 @@ use crate::terminal;
 
 /// Lines of output that stay in the terminal.
 const LAST: u64 = 20;
-/// How long the child's last words are awaited: a process that it has left may hold its outputs.
-const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long it may take to end when there is no terminal any more.
 const ORDERLY: Duration = Duration::from_secs(2);
 

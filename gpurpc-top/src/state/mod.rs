@@ -216,7 +216,9 @@ impl State {
         } else {
             0
         };
-        if self.ended.is_none()
+        // A child has more to do after that, and its end is told by `end`.
+        if self.watching == Watching::Attached
+            && self.ended.is_none()
             && let Some(end) = snapshot.end
         {
             self.ended = Some(Ended {

@@ -80,7 +80,7 @@ fn status(state: &State, palette: Palette) -> Line<'static> {
 }
 
 fn product(size: [u32; 3]) -> u64 {
-    size.iter().map(|&n| u64::from(n)).product()
+    size.iter().fold(1, |all, &n| all.saturating_mul(n.into()))
 }
 
 fn machine(state: &State, palette: Palette) -> String {

@@ -55,7 +55,8 @@ fn bars(histogram: &Histogram, rows: usize) -> Vec<Bar> {
         })
         .collect();
     for bucket in buckets {
-        bars[index(bucket.low_ns) / group - begin].count += bucket.count;
+        let count = &mut bars[index(bucket.low_ns) / group - begin].count;
+        *count = count.saturating_add(bucket.count);
     }
     bars
 }

@@ -19,7 +19,7 @@ pub(super) fn height(state: &State, width: u16) -> u16 {
         .iter()
         .map(|lint| wrap(&lint.sentence, width).len())
         .sum();
-    lines.max(1) as u16 + 1
+    u16::try_from(lines.max(1)).map_or(u16::MAX, |lines| lines.saturating_add(1))
 }
 
 pub(super) fn render(state: &State, palette: Palette, framed: bool, area: Rect, buf: &mut Buffer) {

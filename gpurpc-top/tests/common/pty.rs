@@ -180,6 +180,16 @@ impl Pty {
         self.wait_for(text, |screen| screen.contains(text));
     }
 
+    /// Waits until lines are typed as usual.
+    pub fn is_cooked(&self) {
+        let started = Instant::now();
+        let modes = || tcgetattr(self.slave.as_fd()).unwrap().local_modes;
+        while !modes().contains(LocalModes::ICANON) {
+            assert!(started.elapsed() < LONG, "not given back");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// Whether lines are typed with an echo, and the screen is the usual one with a cursor.
     pub fn is_restored(&self) -> bool {
         let modes = tcgetattr(self.slave.as_fd()).unwrap().local_modes;

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{HOST_ONLY, Toolchain, core_source, rustc_says};
+use super::{HOST_ONLY, Toolchain, core_source, field, release, rustc_says};
 use crate::process;
 use crate::workspace::Workspace;
 
@@ -19,10 +19,6 @@ const PACKAGES: [&str; 6] = [
     "clang-22",
     "lld-22",
 ];
-
-/// The oldest rustc that marks all functions `convergent` on GPU targets: before it, an optimisation
-/// may move a warp operation into a branch.
-const OLDEST: (u32, u32) = (1, 96);
 
 const RUSTC: &str = "/usr/bin/rustc";
 const CARGO: &str = "/usr/bin/cargo";
@@ -77,7 +73,8 @@ struct Found {
 
 fn find() -> Result<Found> {
     let version = rustc_says(Path::new(RUSTC), &["-vV"]).with_context(|| format!("no {RUSTC}"))?;
-    let (release, llvm_major) = parse_version(&version)?;
+    let release = release(&version).with_context(|| format!("{RUSTC} is of no use"))?;
+    let llvm_major = llvm_major(&version)?;
     let sysroot = rustc_says(Path::new(RUSTC), &["--print", "sysroot"]).context("no sysroot")?;
     if !core_source(Path::new(sysroot.trim())).exists() {
         bail!(
@@ -107,34 +104,14 @@ fn find() -> Result<Found> {
     })
 }
 
-/// Release and LLVM's major version in what `rustc -vV` prints.
-fn parse_version(text: &str) -> Result<(String, u32)> {
-    let field = |name: &str| {
-        text.lines()
-            .find_map(|line| line.strip_prefix(name))
-            .map(str::trim)
-    };
-    let release = field("release:").context("rustc -vV names no release")?;
-    let llvm = field("LLVM version:").context("rustc -vV names no LLVM version")?;
-    let mut numbers = release
-        .split('.')
-        .map(|number| number.parse::<u32>().unwrap_or(0));
-    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    if version < OLDEST {
-        bail!(
-            "{RUSTC} is {release}; {}.{} or newer is needed",
-            OLDEST.0,
-            OLDEST.1
-        );
-    }
+/// LLVM's major version in what `rustc -vV` prints.
+fn llvm_major(text: &str) -> Result<u32> {
+    let llvm = field(text, "LLVM version:")?;
     let major = llvm
         .split('.')
         .next()
         .and_then(|number| number.parse().ok());
-    Ok((
-        release.to_owned(),
-        major.with_context(|| format!("no LLVM version: {llvm}"))?,
-    ))
+    major.with_context(|| format!("no LLVM version: {llvm}"))
 }
 
 fn can_install() -> bool {
@@ -214,20 +191,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read_and_old_ones_refused() {
-        let text = |release: &str| {
-            format!("rustc {release}\nhost: h\nrelease: {release}\nLLVM version: 22.1.8\n")
-        };
-        assert_eq!(
-            parse_version(&text("1.96.0")).expect("new enough"),
-            ("1.96.0".into(), 22)
-        );
-        assert_eq!(parse_version(&text("2.0.0")).expect("new enough").1, 22);
-        let error = parse_version(&text("1.85.0")).expect_err("too old");
-        assert_eq!(
-            error.to_string(),
-            "/usr/bin/rustc is 1.85.0; 1.96 or newer is needed"
-        );
-        assert!(parse_version("").is_err());
+    fn llvm_s_version_is_read() {
+        let text = "rustc 1.96.0\nrelease: 1.96.0\nLLVM version: 22.1.8\n";
+        assert_eq!(llvm_major(text).expect("is there"), 22);
+        assert!(llvm_major("").is_err());
     }
 }

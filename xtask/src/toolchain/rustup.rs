@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{Toolchain, core_source, rustc_says};
+use super::{Toolchain, core_source, field, release, rustc_says};
 use crate::process;
 
 /// The command that brings what is looked for here.
@@ -42,12 +42,9 @@ fn check(name: &str) -> Result<Toolchain> {
             .context("has no rustc")?;
     let rustc = PathBuf::from(rustc.trim());
     let version = rustc_says(&rustc, &["-vV"]).context("has a rustc that does not start")?;
+    release(&version).context("is too old")?;
     let sysroot = rustc_says(&rustc, &["--print", "sysroot"]).context("names no sysroot")?;
-    let host = version
-        .lines()
-        .find_map(|line| line.strip_prefix("host: "))
-        .context("names no host")?;
-    let lacking = lacking(Path::new(sysroot.trim()), host);
+    let lacking = lacking(Path::new(sysroot.trim()), field(&version, "host:")?);
     if !lacking.is_empty() {
         bail!("lacks {}", lacking.join(", "));
     }
