@@ -11,7 +11,7 @@ use gpurpc_top::palette::{Colours, Palette};
 use gpurpc_top::source::{Health, Look, Script, Source};
 use gpurpc_top::state::output::Stream;
 use gpurpc_top::state::{Effect, Ended, Settings, State, Watching};
-use rpc_stats::{Histogram, Snapshot};
+use rpc_stats::Snapshot;
 
 const SIZES: [(u16, u16); 3] = [(40, 10), (80, 24), (200, 60)];
 
@@ -65,7 +65,6 @@ fn numbers_of_any_size() {
         for opcode in &mut wild.opcodes {
             opcode.name = " ".repeat(70_000);
             opcode.server_ns = u64::MAX;
-            (opcode.latency, opcode.wait) = (Histogram::default(), Histogram::default());
             (opcode.calls, opcode.lanes, opcode.errors) = (u64::MAX, u64::MAX, u64::MAX);
             (opcode.bytes_in, opcode.bytes_out) = (u64::MAX, u64::MAX);
             for ns in [0, 1000, 1100, 1 << 30, 1 << 40] {

@@ -48,10 +48,10 @@ impl Histogram {
     /// Counts a time that stands for `n`.
     pub fn record_n(&mut self, ns: u64, n: u64) {
         self.max = self.max.max(ns);
-        if ns < 1 << FIRST {
-            self.below += n;
+        let count = if ns < 1 << FIRST {
+            &mut self.below
         } else if ns >= 1 << LAST {
-            self.above += n;
+            &mut self.above
         } else {
             let octave = ns.ilog2();
             let sub = ns >> (octave - SUB_BUCKETS.ilog2()) & u64::from(SUB_BUCKETS - 1);
@@ -59,8 +59,9 @@ impl Histogram {
             if self.buckets.is_empty() {
                 self.buckets = vec![0; BUCKETS];
             }
-            self.buckets[index] += n;
-        }
+            &mut self.buckets[index]
+        };
+        *count = count.saturating_add(n);
     }
 
     /// All that was counted.
