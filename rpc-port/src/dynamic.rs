@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::port::Held;
 use crate::process::Process;
 use crate::server::{Server, ServerSlot};
-use crate::transport::{Room, Transport, Words};
+use crate::transport::{Room, Transport, WORD_BYTES, Words};
 
 mod client;
 mod messages;
@@ -273,25 +273,26 @@ impl<P: Process<Slot = ServerSlot>> DynamicPort<P> {
 /// A call that is answered at once, on a port that was just opened.
 impl<T: Transport, L: Memory<Scope = Device>> DynamicPort<&Server<T, L>> {
     /// Whether each lane's message is a word, which
-    /// [`try_open_alone`](Server::try_open_alone) has taken.
+    /// [`try_open_alone`](Server::try_open_alone) has taken: not so of a later message.
     #[inline(always)]
     pub fn has_words(&self) -> bool {
         self.held.slot.has_words()
     }
 
-    /// Answers each lane with the first `bytes` bytes, at most 8, of its word.
+    /// Answers each lane with the first `bytes` bytes of its word: with all 8 of them if that is more.
     #[inline(always)]
     pub fn answer_words(&mut self, bytes: usize, words: &Words) {
         debug_assert!(self.held.owned, "the other side owns the packets");
         self.held
             .process
-            .answer_words(&mut self.held.slot, bytes, words);
+            .answer_words(&mut self.held.slot, bytes.min(WORD_BYTES), words);
         self.sent();
     }
 
     /// Answers each lane with what `f` makes of its packet, of which `received` bytes have come and
     /// `sent` will go back. If `f` refuses a lane, nothing is answered, the port is still owned, and
-    /// this gives `false`. `room` is what [`try_open_alone`](Server::try_open_alone) has taken.
+    /// this gives `false`. `room` is what [`try_open_alone`](Server::try_open_alone) has taken; later
+    /// messages are read anew.
     #[inline(always)]
     pub fn answer_packets(
         &mut self,

@@ -42,7 +42,7 @@ pub struct ServerSlot {
     status: Status,
     /// The packets were written since the client handed them over.
     filled: bool,
-    /// The messages have been taken.
+    /// The messages have been taken, by `try_open_alone`: those in hand, no later ones.
     taken: bool,
 }
 
@@ -357,6 +357,7 @@ impl<T: Transport, L: Memory<Scope = Device>> Process for Server<T, L> {
             opened: slot.header.opened,
             ..header
         };
+        slot.taken = false;
         Ok(Some(Status::SUCCESS))
     }
 
@@ -528,9 +529,9 @@ impl ServerSlot {
         }
     }
 
-    /// Whether the message that the port was opened with is in the lanes' words.
+    /// Whether the message in hand is in the lanes' words, and has been taken.
     pub(crate) const fn has_words(&self) -> bool {
-        self.header.in_words()
+        self.taken && self.header.in_words()
     }
 
     /// What the call asks for.

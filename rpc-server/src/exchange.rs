@@ -35,6 +35,9 @@ pub(crate) struct Exchange {
     noted: Mutex<Option<Failure>>,
     /// The port has failed: nothing more will come.
     pub(crate) over: AtomicBool,
+    /// The handler has ended, and its poller looks at `returned` no more unless it is woken. Of the
+    /// poller's thread alone, hence relaxed.
+    left: AtomicBool,
     control: Arc<Control>,
 }
 
@@ -48,14 +51,18 @@ impl Exchange {
             waits_outside: AtomicBool::new(false),
             noted: Mutex::new(None),
             over: AtomicBool::new(false),
+            left: AtomicBool::new(false),
             control: Arc::clone(control),
         })
     }
 
     pub(crate) fn give_back(&self, open: Open) {
         *lock(&self.returned) = Some(open);
-        // A handler may have moved its conversation elsewhere and ended long ago.
-        if !self.control.is_current_thread() {
+        // A handler may have moved its conversation elsewhere and ended long ago. On the poller's own
+        // thread `left` is in program order with `last_returned`: if it is not set, that is still to
+        // come, and finds the port. Another thread cannot know which comes first, and signals: the
+        // poller finds the port when it is woken, if not before.
+        if !self.control.is_current_thread() || self.left.load(Relaxed) {
             self.signal();
         }
     }
@@ -70,6 +77,15 @@ impl Exchange {
 
     pub(crate) fn returned(&self) -> Option<Open> {
         lock(&self.returned).take()
+    }
+
+    /// As [`returned`](Self::returned), for the poller when the handler has ended: a port that comes
+    /// back after this wakes it.
+    pub(crate) fn last_returned(&self) -> Option<Open> {
+        // Before the look: whatever this thread gives back after the look, an observer's doing for
+        // one, finds it set.
+        self.left.store(true, Relaxed);
+        self.returned()
     }
 
     /// Before a poll: what it waits for after that, it says anew.

@@ -17,6 +17,7 @@ use rpc_types::{Opcode, Status};
 
 on_both_layouts!(
     what_may_not_be_copied,
+    nobody_is_told_while_a_copy_runs,
     copies_that_fail,
     too_much,
     clients_that_give_up,
@@ -64,6 +65,70 @@ fn what_may_not_be_copied<T: Layout>() {
         let said = site.rig.reports();
         assert_eq!(said.len(), 3, "once for each handler: {said:?}");
         assert!(said[0].contains("device address 0x0 are not memory that the host can copy"));
+    }
+}
+
+/// One lane's address is good, the next one's is not: by the time they are told, no copy touches the
+/// memory of the first any more.
+fn nobody_is_told_while_a_copy_runs<T: Layout>() {
+    const LENGTH: u64 = 3000;
+    let place = BASE + 500_000;
+    for kind in KINDS {
+        let site = Site::<T>::new(kind);
+        let hold = || {
+            site.lab.calls.store(0, SeqCst);
+            site.lab.held.store(true, SeqCst);
+        };
+        let let_go = || {
+            site.is_copying();
+            // Long enough for all that does not wait for this copy.
+            thread::sleep(Duration::from_millis(20));
+            assert_eq!(site.lab.parked(), 0, "somebody waits for each copy");
+            site.lab.held.store(false, SeqCst);
+        };
+        let is_told = |told| {
+            assert_eq!(told, Err(INVALID), "{kind:?}");
+            assert!(!site.lab.held.load(SeqCst), "told too early: {kind:?}");
+        };
+        for bad in [8, u64::MAX] {
+            // To the device. All lanes answer at once: it is held before the first copy.
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    site.rig.team(4, |lane, client| {
+                        let mut port = client.open(Opcode::TEST_STREAM).unwrap().dynamic();
+                        lab::send(&mut port, Sent::Reference(BASE, LENGTH)).unwrap();
+                        port.recv(8, |_, packet| {
+                            assert_eq!(packet.words[0], LENGTH | REFERENCE);
+                        })
+                        .unwrap();
+                        if lane == 0 {
+                            hold();
+                            scope.spawn(let_go);
+                        }
+                        let answer = [if lane == 1 { bad } else { place }, LENGTH];
+                        port.send(16, |_, packet| packet.words[..2].copy_from_slice(&answer))
+                            .unwrap();
+                        is_told(port.recv(8, |_, _| ()).map(|()| 0));
+                        if lane == 0 {
+                            let length = LENGTH as usize;
+                            assert!(site.lab.at(place, length) == site.lab.at(BASE, length));
+                        }
+                    });
+                });
+            });
+            site.is_whole();
+        }
+        // From the device.
+        hold();
+        thread::scope(|scope| {
+            scope.spawn(let_go);
+            site.rig.team(4, |lane, client| {
+                let mut port = client.open(PIECES).unwrap().dynamic();
+                let address = if lane == 1 { 8 } else { BASE };
+                is_told(count(&mut port, Sent::Reference(address, LENGTH)));
+            });
+        });
+        site.is_whole();
     }
 }
 

@@ -2,13 +2,17 @@
 
 mod common;
 
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use common::{LIMIT, Layout, Plan, Whole, eventually, on_both_layouts, say};
 use rpc_bitmap::{Memory, System};
 use rpc_port::procedure::{Echo, Increment};
 use rpc_port::{Error, Line, Procedure, Transport};
-use rpc_server::{End, ExchangeState, Failure, Flow, Stream};
+use rpc_server::{
+    CallInfo, Conversation, End, ExchangeState, Failure, Flow, Observe, Outcome, Stream,
+};
 use rpc_types::layout::request;
 use rpc_types::{Opcode, Status};
 
@@ -16,6 +20,9 @@ on_both_layouts!(
     unknown_opcodes,
     panicking_handlers,
     failing_handlers,
+    ports_that_handlers_leave_to_others,
+    ports_that_come_back_at_the_end,
+    ports_that_handlers_leave_to_observers,
     too_long,
     failures_that_are_answered,
     nobody_waits_for_who_is_outside,
@@ -148,6 +155,131 @@ fn failing_handlers<T: Layout>() {
     }
     assert_eq!(rig.reports().len(), 1, "{:?}", rig.reports());
     assert!(rig.reports()[0].contains("the file is gone"));
+}
+
+struct Drops;
+
+impl Procedure for Drops {
+    const OPCODE: Opcode = Opcode::user(3);
+    const NAME: &'static str = "drops";
+    type Request = u64;
+    type Reply = u64;
+}
+
+/// A handler that leaves its conversation to another one, on the same poller, and ends.
+fn ports_that_handlers_leave_to_others<T: Layout>() {
+    let mut plan = Plan::new(4);
+    plan.options.pollers = 1;
+    let left = Arc::new(Mutex::new(None));
+    for (n, succeeds) in [(1, true), (2, false)] {
+        let left = Arc::clone(&left);
+        plan.table
+            .conversation(Opcode::user(n), "leaves", move |mut conversation| {
+                let left = Arc::clone(&left);
+                async move {
+                    conversation.recv_with(0, |_, _| ()).await?;
+                    *left.lock().unwrap() = Some(conversation);
+                    if succeeds {
+                        return Ok(Flow::Continue);
+                    }
+                    Err(Failure::Handler("it has left".into()))
+                }
+            });
+    }
+    let taken = Arc::clone(&left);
+    plan.table.procedure::<Drops>(move |_, n| {
+        let conversation = taken.lock().unwrap().take();
+        Ok(n + u64::from(conversation.is_some()))
+    });
+    let rig = plan.start::<T>();
+    for (n, answer) in [(1, Ok(())), (2, Err(SERVER_ERROR))] {
+        for _ in 0..2 {
+            let client = rig.client(0);
+            let mut port = client.open(Opcode::user(n)).unwrap().dynamic();
+            port.send(0, |_, _| ()).unwrap();
+            eventually("the first handler's end", || left.lock().unwrap().is_some());
+            assert_eq!(rig.client(1).call::<Drops>(&1), Ok(2));
+            port.begin_recv().unwrap();
+            let mut told = Ok(false);
+            eventually("an answer", || {
+                told = port.poll_own();
+                told != Ok(false)
+            });
+            assert_eq!(told.map(drop), answer);
+            drop(port);
+            eventually("the end of all", || rig.service.open_exchanges().is_empty());
+        }
+    }
+}
+
+/// As before, where the last handler of a run lets go of it.
+fn ports_that_come_back_at_the_end<T: Layout>() {
+    let mut plan = Plan::new(4);
+    plan.options.pollers = 1;
+    let left = Arc::new(Mutex::new(None));
+    let leave = Arc::clone(&left);
+    plan.table
+        .conversation(Opcode::user(1), "leaves", move |conversation| {
+            *leave.lock().unwrap() = Some(conversation);
+            async { Ok(Flow::Continue) }
+        });
+    let (go, gate) = mpsc::channel::<()>();
+    let gate = Arc::new(Mutex::new(gate));
+    let taken = Arc::clone(&left);
+    plan.table
+        .conversation(Opcode::user(2), "takes", move |mut conversation| {
+            let (gate, taken) = (Arc::clone(&gate), Arc::clone(&taken));
+            async move {
+                let wait = move || gate.lock().unwrap().recv().is_err();
+                conversation.blocking(wait).await;
+                let _conversation = taken.lock().unwrap().take();
+                Ok(Flow::Continue)
+            }
+        });
+    let rig = plan.start::<T>();
+    let client = rig.client(0);
+    // The second one is at the later place: the poller has passed the first one by then.
+    let mut ports = [1, 2].map(|n| client.open(Opcode::user(n)).unwrap().dynamic());
+    for (open, port) in (1..).zip(&mut ports) {
+        port.send(0, |_, _| ()).unwrap();
+        eventually("the handler", || rig.service.open_exchanges().len() == open);
+    }
+    eventually("the first one's end", || left.lock().unwrap().is_some());
+    thread::scope(|scope| {
+        let drained = scope.spawn(|| rig.service.drain(LIMIT));
+        thread::sleep(Duration::from_millis(20));
+        go.send(()).unwrap();
+        let drained = drained.join().unwrap();
+        assert_eq!((drained.cancelled, drained.late), (0, false));
+    });
+    for port in &mut ports {
+        assert_eq!(port.poll_own(), Ok(true));
+    }
+}
+
+/// What is called last of all, by the poller.
+struct Clears(Arc<Mutex<Option<Conversation>>>);
+
+impl Observe for Clears {
+    fn call_ended(&self, _: &CallInfo, _: &Outcome) {
+        let _conversation = self.0.lock().unwrap().take();
+    }
+}
+
+fn ports_that_handlers_leave_to_observers<T: Layout>() {
+    let mut plan = Plan::new(4);
+    let left = Arc::new(Mutex::new(None));
+    let leave = Arc::clone(&left);
+    plan.table
+        .conversation(Opcode::user(1), "leaves", move |conversation| {
+            *leave.lock().unwrap() = Some(conversation);
+            async { Ok(Flow::Continue) }
+        });
+    let rig = plan.start_observed::<T>(Clears(left));
+    let client = rig.client(0);
+    let mut port = client.open(Opcode::user(1)).unwrap().dynamic();
+    port.send(0, |_, _| ()).unwrap();
+    eventually("an answer", || port.poll_own() == Ok(true));
 }
 
 fn too_long<T: Layout>() {

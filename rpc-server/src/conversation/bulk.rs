@@ -97,8 +97,22 @@ impl Conversation {
         references: &[Reference],
         f: &mut (impl FnMut(u32, Piece<'_>) + Send),
     ) -> Result<(), Failure> {
+        let mut running = VecDeque::with_capacity(DEPTH);
+        let fetched = self.fetch_each(references, f, &mut running).await;
+        let running = running.into_iter().map(|(_, staging)| staging).collect();
+        let ended = self.all_copied(running).await;
+        fetched.and(ended)
+    }
+
+    /// As [`fetch_pieces`](Self::fetch_pieces), which waits for the copies that an error leaves in
+    /// `running`.
+    async fn fetch_each(
+        &mut self,
+        references: &[Reference],
+        f: &mut (impl FnMut(u32, Piece<'_>) + Send),
+        running: &mut VecDeque<(Part, Box<dyn Staging>)>,
+    ) -> Result<(), Failure> {
         let mut left = Left::new(references);
-        let mut running = VecDeque::<(Part, Box<dyn Staging>)>::with_capacity(DEPTH);
         let mut spare = None;
         loop {
             while running.len() < DEPTH && left.first().is_some() {
@@ -125,7 +139,18 @@ impl Conversation {
 
     /// Copies bytes to places on the device.
     pub(super) async fn store(&mut self, places: &[(u64, &[u8])]) -> Result<(), Failure> {
-        let mut running = VecDeque::<Box<dyn Staging>>::with_capacity(DEPTH);
+        let mut running = VecDeque::with_capacity(DEPTH);
+        let stored = self.store_each(places, &mut running).await;
+        let ended = self.all_copied(running.into()).await;
+        stored.and(ended)
+    }
+
+    /// As [`store`](Self::store), which waits for the copies that are left in `running`.
+    async fn store_each(
+        &mut self,
+        places: &[(u64, &[u8])],
+        running: &mut VecDeque<Box<dyn Staging>>,
+    ) -> Result<(), Failure> {
         for &(address, bytes) in places {
             let length = bytes.len();
             if address.checked_add(length as u64).is_none() {
@@ -157,10 +182,18 @@ impl Conversation {
                 }
             }
         }
-        for mut staging in running {
-            self.copied(&mut *staging).await?;
-        }
         Ok(())
+    }
+
+    /// Waits until all of `running` is over; gives the first failure. After that the client is told
+    /// how its call went, and may do with its memory what it likes.
+    async fn all_copied(&mut self, running: Vec<Box<dyn Staging>>) -> Result<(), Failure> {
+        let mut result = Ok(());
+        for mut staging in running {
+            // One that fails may never be known to be over: the others are waited for all the same.
+            result = result.and(self.copied(&mut *staging).await);
+        }
+        result
     }
 
     fn staging(&self) -> Option<Box<dyn Staging>> {

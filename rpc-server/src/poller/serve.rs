@@ -28,7 +28,8 @@ pub(super) struct Active {
 enum Step {
     /// The handler has not returned.
     Running(Talk),
-    /// The handler has ended; its port comes back with, or has to be told, a status.
+    /// The handler has ended; its port comes back with, which wakes its conversation, or has to be
+    /// told, a status.
     Ending(Status, Option<Box<dyn RawPort>>),
 }
 
@@ -262,7 +263,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
         // Answered, in its opcode's own words: it failed all the same.
         let noted = exchange.noted().filter(|_| status.is_success());
         let counted = noted.map_or(status, |failure| self.report_any(&call, &failure));
-        let open = exchange.returned();
+        let open = exchange.last_returned();
         let (bytes_in, bytes_out) = open
             .as_ref()
             .map_or((0, 0), |open| (open.bytes_in, open.bytes_out));
@@ -353,6 +354,9 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
                 cancelled += 1;
                 let error = Failure::Status(Status::CANCELLED);
                 self.talked(place as u32, Ok(Err(error)));
+            } else {
+                // Its port may have come back since the last look.
+                self.resume(place as u32);
             }
             // A port that cannot be told is dropped.
             self.free(place as u32);
