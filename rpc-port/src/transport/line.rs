@@ -60,8 +60,8 @@ fn clear_requests<M: Memory>(shared: M, geometry: Geometry, port: u32) {
 #[inline(never)]
 #[allow(clippy::needless_pass_by_value)]
 fn clear_replies<M: Memory>(shared: M, geometry: Geometry, port: u32) {
-    // The same thread writes the reply after this, to the same words, behind a release fence: a client
-    // that has seen that reply, and acquired it when the numbers started again, sees this too.
+    // The same thread writes the reply after this, to the same words, behind a release fence. What is
+    // cleared would match half a round of numbers later.
     for lane in 0..geometry.lanes {
         shared.store128(geometry.reply_word(port, lane), [0; 2]);
         for tail in 0..TAILS {
@@ -102,6 +102,9 @@ impl<M: Memory<Scope = System>, const WORDS: bool> LineOf<M, WORDS> {
         let has = |bit| meta & bit != 0;
         Header {
             opcode: if has(request::LONG_OPCODE) {
+                // Acquire: pairs with the client's `publish_request`, which released the opcode's word
+                // before the header. Here, so that other opcodes do without where the header needs none.
+                self.acquire();
                 Opcode(self.shared.load32(block + request::OPCODE))
             } else {
                 Opcode::from_compact(request::opcode(meta))
