@@ -9,8 +9,11 @@
  * The first operation is a send. All lanes of a port do each operation together; each has its own message.
  * Operations return 0, or what the host says instead of going on with the conversation: 0x1000 its handler
  * failed, 0x1001 nobody handles the opcode, and what else docs/protocol.md lists under "Status"; then every
- * further operation returns the same. LLVM's wire has no such word, so there it is always 0. If the run is
- * over, the thread ends.
+ * further operation returns the same. LLVM's wire has no such word, so there it is always 0.
+ *
+ * If no host has filled the client, the thread ends at the open. In `Line` (GPURPC_LINE) it also ends in an
+ * open or an operation that still waits when the run is over. LLVM's wire has no stop word: there such a
+ * thread waits without end.
  */
 #ifndef GPURPC_PORT_H
 #define GPURPC_PORT_H

@@ -150,3 +150,35 @@ impl<S: Scope> Memory for Heap<S> {
         self.raw().prefetch(offset, write);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::scope::System;
+
+    /// Copies of the same place in two threads, in no order: what is read is what was there before or
+    /// what is written. A race detector finds nothing either.
+    #[test]
+    fn copies_of_two_threads_meet() {
+        const OLD: u64 = 0;
+        const NEW: u64 = u64::MAX;
+        for _ in 0..100 {
+            let heap = Heap::<System>::new(64);
+            let other = heap.clone();
+            let writer = thread::spawn(move || {
+                other.write(0, &[NEW; 4]);
+                other.write16(32, [NEW; 2]);
+            });
+            let mut words = [OLD; 4];
+            heap.read(0, &mut words);
+            let pair = heap.read16(32);
+            for word in words.into_iter().chain(pair) {
+                assert!(word == OLD || word == NEW, "{word:#x}");
+            }
+            writer.join().expect("it only writes");
+            assert_eq!(heap.read16(32), [NEW; 2]);
+        }
+    }
+}

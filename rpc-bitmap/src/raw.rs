@@ -20,8 +20,8 @@ pub fn words_here() -> bool {
 
 /// Memory at an address, as any agent that can reach it sees it.
 ///
-/// No reference into the region is ever made: each access is an atomic instruction or a volatile
-/// one on a raw pointer, since the other side may write at any time.
+/// No reference into the region is ever made: each access is an atomic instruction, or a volatile one
+/// of a GPU, on a raw pointer, since the other side may write at any time.
 #[derive(Debug)]
 pub struct Raw<S> {
     base: *mut u8,
@@ -38,8 +38,8 @@ impl<S> Clone for Raw<S> {
 impl<S> Copy for Raw<S> {}
 
 // SAFETY: `new`'s caller promises that the region may be accessed from any thread through this
-// type; the accesses are atomic, or volatile copies of data whose ownership the protocol passes
-// on with fences.
+// type; a host's accesses are atomic, and a GPU's are that or volatile copies of data whose ownership
+// the protocol passes on with fences.
 unsafe impl<S> Send for Raw<S> {}
 // SAFETY: as for `Send`; no method hands out a reference into the region.
 unsafe impl<S> Sync for Raw<S> {}
@@ -152,8 +152,8 @@ impl<S: Scope> Memory for Raw<S> {
     #[inline(always)]
     fn read16(&self, offset: usize) -> [u64; 2] {
         let from = self.at::<[u64; 2]>(offset, 1);
-        // SAFETY: the range lies in the region and is aligned (see `at`). The access is like a
-        // volatile one: a value that another agent writes meanwhile is arbitrary.
+        // SAFETY: the range lies in the region and is aligned (see `at`). A value that another agent
+        // writes meanwhile is arbitrary, as in `read`.
         unsafe { target::read16(from) }
     }
 
@@ -168,9 +168,9 @@ impl<S: Scope> Memory for Raw<S> {
     fn read(&self, offset: usize, into: &mut [u64]) {
         let from = self.at::<u64>(offset, into.len());
         for (i, word) in into.iter_mut().enumerate() {
-            // SAFETY: the whole range lies in the region (see `at`). The access is volatile: a value that another
-            // agent writes meanwhile is arbitrary, and any bits are a `u64`.
-            *word = unsafe { from.add(i).read_volatile() };
+            // SAFETY: the whole range lies in the region (see `at`). A value that another agent writes
+            // meanwhile is arbitrary, and any bits are a `u64`.
+            *word = unsafe { target::read8(from.add(i)) };
         }
     }
 
@@ -178,8 +178,8 @@ impl<S: Scope> Memory for Raw<S> {
     fn write(&self, offset: usize, from: &[u64]) {
         let to = self.at::<u64>(offset, from.len());
         for (i, word) in from.iter().enumerate() {
-            // SAFETY: as in `read`; the access is volatile.
-            unsafe { to.add(i).write_volatile(*word) };
+            // SAFETY: as in `read`.
+            unsafe { target::write8(to.add(i), *word) };
         }
     }
 

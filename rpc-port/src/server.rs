@@ -54,7 +54,12 @@ impl<T: Transport, L: Memory<Scope = Device>> Server<T, L> {
 
     /// The server over a layout, with memory of its own for what it knows of each port: at least
     /// [`memory_size`](Self::memory_size) zero bytes.
+    ///
+    /// # Panics
+    /// If the memory is smaller.
     pub fn new(transport: T, memory: L) -> Self {
+        // Now, and not when the last port is looked at.
+        memory.load32(Self::memory_size(&transport) - size_of::<u32>());
         Self {
             places: transport.places(),
             whole_groups: transport.geometry().total_ports() / GROUP,

@@ -1,6 +1,7 @@
 //! How a layout carries a port.
 
 use rpc_bitmap::{Memory, System};
+use rpc_types::layout::{SUMMARY_PORTS, SUMMARY_SHIFT};
 use rpc_types::packet::MAX_LANES;
 use rpc_types::{Geometry, LayoutKind, Opcode, Packet, Status};
 
@@ -326,7 +327,7 @@ pub trait Transport: Clone {
     fn announce(&self, port: u32, sequence: u32) {
         // Any change will do, so no two requests in a row may leave the same: relaxed, a server
         // that wakes looks at the ports for a while.
-        let word = (port % rpc_types::layout::SUMMARY_PORTS) << 26 | sequence & ((1 << 26) - 1);
+        let word = (port % SUMMARY_PORTS) << SUMMARY_SHIFT | sequence & ((1 << SUMMARY_SHIFT) - 1);
         self.shared().store32(self.geometry().summary(port), word);
     }
 
@@ -334,7 +335,7 @@ pub trait Transport: Clone {
     #[inline(always)]
     fn announced(&self, places: &Self::Places, index: u32) -> u64 {
         let _ = places;
-        let port = index * rpc_types::layout::SUMMARY_PORTS;
+        let port = index * SUMMARY_PORTS;
         self.shared().load32(self.geometry().summary(port)).into()
     }
 

@@ -8,13 +8,13 @@ use std::thread;
 use common::{Collect, Link, Memory};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use rpc_bitmap::Memory as _;
+use rpc_bitmap::{Device, Heap, Memory as _};
 use rpc_port::procedure::{Echo, Increment, Noop};
 use rpc_port::stream::{Lengths, Prefix};
 use rpc_port::transport::LineOf;
 use rpc_port::{
-    Compact, DynamicPort, Error, Line, Llvm, Llvm22, Procedure, Process, Sink, TeamWarp, Transport,
-    Warp,
+    Compact, DynamicPort, Error, Line, Llvm, Llvm22, Procedure, Process, Server, Sink, TeamWarp,
+    Transport, Warp,
 };
 use rpc_types::{Opcode, Status};
 
@@ -450,6 +450,19 @@ impl Procedure for Unknown {
     const ORDERS_MEMORY: bool = true;
 }
 
+/// A server with too little memory says so at once.
+fn memory_size<T: Transport<Shared = Memory> + Send + Sync>() {
+    let link = Link::<T>::new(5, 1);
+    let size = common::TestServer::<T>::memory_size(&link.transport);
+    let new = |size| {
+        let transport = link.transport.clone();
+        let new = move || Server::new(transport, Heap::<Device>::new(size));
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(new))
+    };
+    assert!(new(size).is_ok());
+    assert!(new(size - 8).is_err());
+}
+
 macro_rules! suite {
     ($($name:ident),*; $layout:ident as $module:ident) => {
         mod $module {
@@ -460,7 +473,7 @@ macro_rules! suite {
     };
     ($layout:ident as $module:ident) => {
         suite!(increments, streams, unknown_opcodes, mixed_opcodes, divergent_close, stop, reserved_port,
-            in_flight, nothing_sent, hostile_memory, wrap_around, kept; $layout as $module);
+            in_flight, nothing_sent, hostile_memory, wrap_around, kept, memory_size; $layout as $module);
     };
 }
 

@@ -12,6 +12,7 @@ use rpc_bitmap::{Device, System};
 use rpc_port::stream::Prefix;
 use rpc_port::transport::{LineOf, Room};
 use rpc_port::{Client, Compact, HostWarp, Line, Llvm, Server, Transport};
+use rpc_types::layout::request;
 use rpc_types::{Geometry, LayoutKind, Opcode};
 
 /// Bytes of a message that travels in a word where the layout has any, and of one that has a tail word
@@ -20,9 +21,13 @@ const SHORT: usize = 8;
 const LONG: usize = 16;
 /// A message of `SHORT` bytes that goes as a stream does, in packets whatever the layout.
 const STREAM: usize = 0;
+/// A message of `SHORT` bytes with an opcode that has no 16-bit form.
+const FAR: usize = SHORT + 1;
 
 /// Asked with `LONG` bytes.
 const PAIR: Opcode = Opcode::user(1);
+/// Asked with `FAR`, otherwise as an increment.
+const LONG_OPCODE: Opcode = Opcode(0x1234_5678);
 
 /// Both sides of `ports` ports, one lane each, with the cells that a call uses.
 struct Link<T> {
@@ -69,6 +74,7 @@ impl<T: Cells> Link<T> {
         let mut plain: Vec<_> = (0..ports).flat_map(packet).collect();
         match T::KIND {
             LayoutKind::Line if T::WORDS => {
+                words.extend(each(&|port| geometry.request(port) + request::OPCODE));
                 words16.extend(each(&|port| geometry.request(port)));
                 words16.extend(each(&|port| geometry.request_word(port, 0)));
                 words16.extend(each(&|port| geometry.reply_word(port, 0)));
@@ -125,7 +131,7 @@ impl<T: Cells> Link<T> {
                 continue;
             };
             match port.opcode() {
-                Opcode::TEST_INCREMENT => {
+                Opcode::TEST_INCREMENT | LONG_OPCODE => {
                     let mut value = 0;
                     port.recv(SHORT, |_, packet| value = packet.words[0])
                         .unwrap();
@@ -160,6 +166,7 @@ impl<T: Cells> Link<T> {
         let opcode = match bytes {
             LONG => PAIR,
             STREAM => Opcode::TEST_STREAM,
+            FAR => LONG_OPCODE,
             _ => Opcode::TEST_INCREMENT,
         };
         let Some(opened) = client.try_open(opcode) else {
@@ -170,6 +177,7 @@ impl<T: Cells> Link<T> {
             let message = value.to_le_bytes();
             port.send_n(|_| &message).unwrap();
         } else {
+            let bytes = if bytes == FAR { SHORT } else { bytes };
             port.send(bytes, |_, packet| {
                 packet.words[0] = value;
                 packet.words[1] = !value;
@@ -181,7 +189,7 @@ impl<T: Cells> Link<T> {
         if port.poll_own().unwrap() {
             port.end_recv(LONG, |_, packet| {
                 assert_eq!(packet.words[0], value + 1);
-                assert!(bytes == SHORT || packet.words[1] == !value);
+                assert!(bytes == SHORT || bytes == FAR || packet.words[1] == !value);
             });
         }
     }
@@ -244,6 +252,11 @@ fn line_two_ports() {
 #[test]
 fn line_one_port_short() {
     model::<Line<Model<System>>>(1, [&[SHORT], &[SHORT]]);
+}
+
+#[test]
+fn line_one_port_long_opcode() {
+    model::<Line<Model<System>>>(1, [&[FAR], &[FAR]]);
 }
 
 #[test]

@@ -129,11 +129,16 @@ fn tail_words_of_the_last_time_are_cleared() {
             .is_some()
     );
 
+    // The server clears in the middle of the numbers and after the last one, not at each reply.
     assert!(line.poll_reply(PORT, 0, 2).is_some());
-    line.before_reply(PORT, u32::MAX, 2);
+    line.before_reply(PORT, 2, 3);
+    assert!(line.poll_reply(PORT, 0, 2).is_some());
+    line.before_reply(PORT, u32::MAX >> 1, 1 << 31);
     assert!(line.poll_reply(PORT, 0, 2).is_none());
     line.put_reply_words(&places, PORT, &header, PACKET_SIZE, &room.words);
     let reply = line.poll_reply(PORT, 0, 2).unwrap();
     let mut packet = Packet::ZERO;
     assert!(!line.take_reply_tails(PORT, 2, &reply, (0, &mut packet), PACKET_SIZE));
+    line.before_reply(PORT, u32::MAX, 2);
+    assert!(line.poll_reply(PORT, 0, 2).is_none());
 }

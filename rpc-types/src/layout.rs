@@ -27,6 +27,13 @@ pub const LINE: usize = 64;
 pub const REPLY_STRIDE: usize = 32;
 /// Ports whose client sets the same summary word.
 pub const SUMMARY_PORTS: u32 = 64;
+/// In a summary word, from this bit on: which of its ports was handed over. Below it, the lower bits of
+/// the hand-over's number.
+pub const SUMMARY_SHIFT: u32 = u32::BITS - SUMMARY_PORTS.ilog2();
+const _: () = assert!(
+    SUMMARY_PORTS.is_power_of_two() && SUMMARY_SHIFT == 26,
+    "what docs/protocol.md says"
+);
 /// Bytes between two summary words: far enough apart for hundreds of ports that call at once, close
 /// enough that a server that wakes, its caches cold, sees those of thousands in a few lines.
 pub const SUMMARY_STRIDE: usize = 16;

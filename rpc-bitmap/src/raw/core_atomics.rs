@@ -165,18 +165,75 @@ pub(super) fn prefetch(address: *const u8, write: bool) {
     let _ = (address, write);
 }
 
+/// A double word of plain data. On a host it is atomic, so that another thread that accesses it
+/// meanwhile makes the value arbitrary and nothing else; a GPU's is volatile.
+///
+/// # Safety
+/// `address` is aligned and allocated.
+#[inline(always)]
+pub(super) unsafe fn read8(address: *mut u64) -> u64 {
+    // SAFETY: the caller vouches for the address.
+    #[cfg(target_arch = "amdgpu")]
+    unsafe {
+        address.read_volatile()
+    }
+    // SAFETY: the caller vouches for the address; all of a host's accesses to plain data are these.
+    #[cfg(not(target_arch = "amdgpu"))]
+    unsafe {
+        load64::<()>(address)
+    }
+}
+
+/// As [`read8`].
+///
+/// # Safety
+/// `address` is aligned and allocated.
+#[inline(always)]
+pub(super) unsafe fn write8(address: *mut u64, value: u64) {
+    // SAFETY: the caller vouches for the address.
+    #[cfg(target_arch = "amdgpu")]
+    unsafe {
+        address.write_volatile(value);
+    }
+    // SAFETY: as in `read8`.
+    #[cfg(not(target_arch = "amdgpu"))]
+    unsafe {
+        store64::<()>(address, value);
+    }
+}
+
+/// As [`read8`], 16 bytes.
+///
 /// # Safety
 /// `address` is aligned to 16 bytes and allocated.
 #[inline(always)]
 pub(super) unsafe fn read16(address: *mut [u64; 2]) -> [u64; 2] {
     // SAFETY: the caller vouches for the address.
-    unsafe { address.read_volatile() }
+    #[cfg(target_arch = "amdgpu")]
+    unsafe {
+        address.read_volatile()
+    }
+    // SAFETY: as in `read8`.
+    #[cfg(not(target_arch = "amdgpu"))]
+    unsafe {
+        load128::<()>(address)
+    }
 }
 
+/// As [`read16`].
+///
 /// # Safety
 /// `address` is aligned to 16 bytes and allocated.
 #[inline(always)]
 pub(super) unsafe fn write16(address: *mut [u64; 2], value: [u64; 2]) {
     // SAFETY: the caller vouches for the address.
-    unsafe { address.write_volatile(value) };
+    #[cfg(target_arch = "amdgpu")]
+    unsafe {
+        address.write_volatile(value);
+    }
+    // SAFETY: as in `read8`.
+    #[cfg(not(target_arch = "amdgpu"))]
+    unsafe {
+        store128::<()>(address, value);
+    }
 }

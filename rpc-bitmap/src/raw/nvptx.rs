@@ -165,6 +165,26 @@ pub(super) unsafe fn write16(address: *mut [u64; 2], value: [u64; 2]) {
     }
 }
 
+/// A double word of plain data, as a volatile access.
+///
+/// # Safety
+/// `address` is aligned and allocated.
+#[inline(always)]
+pub(super) unsafe fn read8(address: *mut u64) -> u64 {
+    // SAFETY: the caller vouches for the address.
+    unsafe { address.read_volatile() }
+}
+
+/// As [`read8`].
+///
+/// # Safety
+/// `address` is aligned and allocated.
+#[inline(always)]
+pub(super) unsafe fn write8(address: *mut u64, value: u64) {
+    // SAFETY: the caller vouches for the address.
+    unsafe { address.write_volatile(value) };
+}
+
 /// PTX has one fence for acquire and release.
 #[inline(always)]
 fn fence<S: Scope>() {

@@ -55,6 +55,22 @@ fn clear_requests<M: Memory>(shared: M, geometry: Geometry, port: u32) {
     shared.release_fence();
 }
 
+/// As [`clear_requests`], what the server writes.
+#[cold]
+#[inline(never)]
+#[allow(clippy::needless_pass_by_value)]
+fn clear_replies<M: Memory>(shared: M, geometry: Geometry, port: u32) {
+    // The same thread writes the reply after this, to the same words, behind a release fence. What is
+    // cleared would match half a round of numbers later.
+    for lane in 0..geometry.lanes {
+        shared.store128(geometry.reply_word(port, lane), [0; 2]);
+        for tail in 0..TAILS {
+            let place = geometry.reply_tail(port, lane) + tail * geometry.tail_row();
+            shared.store128(place, [0; 2]);
+        }
+    }
+}
+
 impl<M: Memory<Scope = System>, const WORDS: bool> LineOf<M, WORDS> {
     /// The layout over a shared region of [`Geometry::shared_size`] bytes. A client uses words of 16
     /// bytes if `words` says that both sides read and write them in one access; a server does as its
@@ -86,6 +102,9 @@ impl<M: Memory<Scope = System>, const WORDS: bool> LineOf<M, WORDS> {
         let has = |bit| meta & bit != 0;
         Header {
             opcode: if has(request::LONG_OPCODE) {
+                // Acquire: pairs with the client's `publish_request`, which released the opcode's word
+                // before the header. Here, so that other opcodes do without where the header needs none.
+                self.acquire();
                 Opcode(self.shared.load32(block + request::OPCODE))
             } else {
                 Opcode::from_compact(request::opcode(meta))
@@ -453,18 +472,11 @@ impl<M: Memory<Scope = System>, const WORDS: bool> Transport for LineOf<M, WORDS
 
     #[inline(always)]
     fn before_reply(&self, port: u32, answered: u32, sequence: u32) {
-        if sequence < answered {
-            // The numbers have started again: what is left of the last time must match no more.
-            // The same thread writes the replies after this, to the same words.
-            for lane in 0..self.geometry.lanes {
-                self.shared
-                    .store128(self.geometry.reply_word(port, lane), [0; 2]);
-                for tail in 0..TAILS {
-                    let place = self.geometry.reply_tail(port, lane);
-                    self.shared
-                        .store128(place + tail * self.geometry.tail_row(), [0; 2]);
-                }
-            }
+        // Whenever the numbers enter their other half, so what was left of this half the last time is
+        // gone long before it could match: a client looks for a reply as soon as it has published the
+        // request, and to clear only when number 2 is answered would be too late for that one.
+        if (sequence ^ answered) >> 31 != 0 {
+            clear_replies(self.shared.clone(), self.geometry, port);
         }
     }
 }

@@ -104,9 +104,9 @@ pub mod reply {
 
 /// The sequence number after `sequence`.
 ///
-/// 0 comes only once, at the start: a word that was never written matches no request. And when the
-/// numbers start again, the side that writes a block clears its lanes' words first. So a lane's word
-/// that carries the number of a message was written for that message.
+/// 0 comes only once, at the start: a word that was never written matches no request. And before a
+/// number comes again, the side that writes a block clears its lanes' words. So a lane's word that
+/// carries the number of a message was written for that message.
 #[must_use]
 #[inline(always)]
 pub const fn next_sequence(sequence: u32) -> u32 {
