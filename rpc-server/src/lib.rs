@@ -18,7 +18,8 @@
 //!
 //! Inside: `poller` scans ports, opens calls and resumes conversations; `exchange` joins a
 //! conversation to its poller; `pool` runs what may block; `budget` bounds the messages in flight;
-//! `port` hides the layout from handlers; `shared` is what all threads of a service see.
+//! `reports` has said what pollers report; `port` hides the layout from handlers; `shared` is what all
+//! threads of a service see.
 #![forbid(unsafe_code)]
 
 pub mod builtin;
@@ -39,6 +40,7 @@ mod exchange;
 mod poller;
 mod pool;
 mod port;
+mod reports;
 mod shared;
 #[doc(hidden)]
 pub mod single;

@@ -42,6 +42,13 @@ impl<T> PerLane<T> {
     }
 }
 
+impl PerLane<u64> {
+    /// The number of `lane`: 0 if it does not take part.
+    pub(crate) fn of(&self, lane: u32) -> u64 {
+        self.get(lane).copied().unwrap_or_default()
+    }
+}
+
 /// A message for each lane that takes part; they count as in flight until this is dropped.
 #[derive(Debug)]
 pub struct Messages {

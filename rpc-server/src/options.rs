@@ -23,7 +23,8 @@ pub enum Poll {
 pub struct Report(Arc<dyn Fn(&str) + Send + Sync>);
 
 impl Report {
-    /// Reports to `f`, from any thread of the service.
+    /// Reports to `f`, which may wait: one report after the other, on a thread that also writes the text
+    /// for standard error.
     pub fn new(f: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(f))
     }

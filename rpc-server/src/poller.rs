@@ -115,13 +115,14 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
             self.shared.ending.set(End::SERVER_FAULT);
             // Or the clients would take their own requests for answers.
             let _ = catch_unwind(AssertUnwindSafe(|| self.cancel_all()));
-            if !counted {
-                self.shared.poller_ended(0, true);
-            }
-            self.shared.report().say(&format!(
+            // A drain waits for it from the poller's end on.
+            self.shared.reports.say(format!(
                 "server thread {} panicked: this is a bug of gpurpc; the run ends",
                 self.index
             ));
+            if !counted {
+                self.shared.poller_ended(0, true);
+            }
         }
     }
 

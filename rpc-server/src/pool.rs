@@ -84,6 +84,13 @@ impl Pool {
         .await
     }
 
+    /// Runs `f` on a thread of the pool, for nobody who waits for its result; its panic stays there.
+    pub(crate) fn start(&self, f: impl FnOnce() + Send + 'static) {
+        self.submit(Box::new(move || {
+            let _ = catch_unwind(AssertUnwindSafe(f));
+        }));
+    }
+
     fn submit(&self, job: Job) {
         let (state, changed) = &*self.state;
         let (kind, most) = self.kind;

@@ -40,7 +40,7 @@ pub struct Service {
 pub struct Drained {
     /// Exchanges that were given up unfinished.
     pub cancelled: u64,
-    /// Something took longer than the limit: a handler may still run.
+    /// Something took longer than the limit: a handler may still run, or something is not written.
     pub late: bool,
 }
 
@@ -125,8 +125,15 @@ impl Service {
         self.probe().counters()
     }
 
+    /// Waits until what was reported so far has been said, at most for `limit`: whether it has. What
+    /// ends a service waits for it too.
+    pub fn reported(&self, limit: Duration) -> bool {
+        self.shared.reports.wait(Instant::now() + limit)
+    }
+
     /// Serves the requests that are complete, gives up the exchanges whose client does not go on,
-    /// writes out what was printed in parts, and ends the pollers; all within about `limit`.
+    /// writes out what was printed in parts and what was reported, and ends the pollers; all within
+    /// about `limit`.
     ///
     /// To be called when the kernel has ended, or when it will be told to end. Requests that are
     /// posted after it has begun are not served. A second drain finds nothing to do.
@@ -162,6 +169,7 @@ impl Service {
             let left = until.saturating_duration_since(Instant::now());
             late |= finished.recv_timeout(left).is_err();
         }
+        late |= !self.shared.reports.wait(until);
         Drained {
             cancelled: progress.cancelled,
             late,
@@ -188,6 +196,8 @@ impl Service {
         let deadline = Instant::now() + PATIENCE;
         self.shared.enter(STOPPING, deadline);
         self.shared.wait_ended(deadline);
+        // What cannot be said by then is dropped, as text is.
+        self.shared.reports.wait(deadline);
         let mut all = true;
         for thread in self.threads.drain(..) {
             // Counted as ended, a poller has only its own memory left to free.

@@ -1,6 +1,5 @@
 //! What all threads of a service see.
 
-use std::collections::HashSet;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,8 +12,9 @@ use crate::budget::Budget;
 use crate::counters::Block;
 use crate::handler::End;
 use crate::memory::DeviceMemory;
-use crate::options::{Options, Report};
+use crate::options::Options;
 use crate::pool::{DISK, OUTSIDE, Pool, TEXT};
+use crate::reports::Reports;
 use crate::table::Frozen;
 
 /// A lock whose holder panicked still guards good data here: every holder leaves it whole.
@@ -196,11 +196,8 @@ pub(crate) struct Shared {
     deadline: Mutex<Option<Instant>>,
     progress: Mutex<Progress>,
     progressed: Condvar,
-    reported: Mutex<HashSet<(u32, u8)>>,
+    pub(crate) reports: Reports,
 }
-
-/// Opcodes are the device's to choose: so many are reported.
-const MOST_REPORTED: usize = 64;
 
 impl Shared {
     pub(crate) fn new(
@@ -215,17 +212,19 @@ impl Shared {
         } else {
             0
         };
+        let context = Arc::new(Context {
+            memory,
+            budget: Budget::new(options.max_in_flight),
+            pool: Pool::new(DISK),
+            outside: Pool::new(OUTSIDE),
+            text: [TEXT; 2].map(Pool::new),
+            max_message: options.max_message,
+            bulk: options.bulk,
+        });
         Self {
             table,
-            context: Arc::new(Context {
-                memory,
-                budget: Budget::new(options.max_in_flight),
-                pool: Pool::new(DISK),
-                outside: Pool::new(OUTSIDE),
-                text: [TEXT; 2].map(Pool::new),
-                max_message: options.max_message,
-                bulk: options.bulk,
-            }),
+            reports: Reports::new(options.report.clone(), Arc::clone(&context)),
+            context,
             options,
             ending: Ending::default(),
             controls: (0..pollers).map(|_| Control::new(slots)).collect(),
@@ -235,7 +234,6 @@ impl Shared {
             deadline: Mutex::new(None),
             progress: Mutex::new(Progress::default()),
             progressed: Condvar::new(),
-            reported: Mutex::new(HashSet::new()),
         }
     }
 
@@ -302,25 +300,6 @@ impl Shared {
                 .wait_timeout(progress, left)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
-        }
-    }
-
-    pub(crate) fn report(&self) -> &Report {
-        &self.options.report
-    }
-
-    /// Reports a `kind` of fault once for each opcode.
-    pub(crate) fn report_once(&self, opcode: Opcode, kind: u8, sentence: impl FnOnce() -> String) {
-        let mut reported = lock(&self.reported);
-        if reported.len() > MOST_REPORTED || !reported.insert((opcode.0, kind)) {
-            return;
-        }
-        let last = reported.len() > MOST_REPORTED;
-        drop(reported);
-        self.report().say(&sentence());
-        if last {
-            self.report()
-                .say("no more faults of handlers are reported; the counters go on");
         }
     }
 }

@@ -29,6 +29,7 @@ on_both_layouts!(
     parked_pollers_look,
     watcher_held_up,
     poller_fault,
+    reports_come_first,
 );
 on_llvm_layouts!(
     exits,
@@ -210,6 +211,30 @@ fn what_is_written_at_the_end<T: Layout>() {
     eventually("the other one", || written.load(Relaxed));
     drop(go);
     assert!(rig.service.stop());
+}
+
+/// No end leaves out what was reported before, however it comes.
+fn reports_come_first<T: Layout>() {
+    for drains in [false, true] {
+        let plan = Plan::new(4);
+        let reader = Arc::clone(&plan.reader);
+        let rig = plan.start::<T>();
+        let reading = reader.lock().unwrap();
+        let told = say(&rig.client(0), Opcode::user(77), b"");
+        assert_eq!(told, Err(Error::Status(Status::UNHANDLED)));
+        let service = rig.service;
+        let ended = thread::spawn(move || {
+            if drains {
+                !service.drain(LIMIT).late
+            } else {
+                service.stop()
+            }
+        });
+        thread::sleep(Duration::from_millis(100));
+        drop(reading);
+        assert!(ended.join().unwrap());
+        assert_eq!(rig.reports.lock().unwrap().len(), 1, "drains: {drains}");
+    }
 }
 
 fn drop_lets_clients_go<T: Layout>() {

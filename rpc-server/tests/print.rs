@@ -3,13 +3,17 @@
 mod common;
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
-use common::{Broken, LIMIT, Layout, Plan, eventually, on_both_layouts, say};
+use common::{
+    Broken, LIMIT, Layout, Plan, Whole, eventually, on_both_layouts, on_llvm_layouts, say,
+};
 use rpc_port::Error;
-use rpc_port::procedure::Increment;
-use rpc_server::{Output, Stream};
+use rpc_port::procedure::{Echo, Increment};
+use rpc_server::{Failure, Flow, Output, Stream};
 use rpc_types::stream::PrintPart;
 use rpc_types::{Opcode, Status};
 
@@ -23,7 +27,11 @@ on_both_layouts!(
     broken_pipe,
     heads_that_are_none,
     slow_reader,
+    what_waits_counts,
+    no_room_to_join,
+    reports_wait_alone,
 );
+on_llvm_layouts!(reports_wait_alone);
 
 fn part(message: u32, flags: u32, text: &str) -> Vec<u8> {
     let mut bytes = bytemuck::bytes_of(&PrintPart { message, flags }).to_vec();
@@ -194,7 +202,7 @@ fn heads_that_are_none<T: Layout>() {
 /// Output that waits for its reader.
 #[derive(Default)]
 struct Slow {
-    reader: Mutex<()>,
+    reader: Arc<Mutex<()>>,
     text: Mutex<Vec<u8>>,
 }
 
@@ -238,4 +246,144 @@ fn slow_reader<T: Layout>() {
         drop(reader);
     });
     assert_eq!(*slow.text.lock().unwrap(), b"text\n".repeat(6));
+}
+
+/// Where nobody reads, what was joined counts as in flight until it is written.
+fn what_waits_counts<T: Layout>() {
+    let mut plan = Plan::new(8);
+    plan.options.pollers = 1;
+    plan.options.max_message = 1000;
+    plan.options.max_in_flight = 2500;
+    let slow = Arc::new(Slow::default());
+    plan.output = Some(slow.clone());
+    let rig = plan.start::<T>();
+    let reader = slow.reader.lock().unwrap();
+    let mut back = Whole::default();
+    thread::scope(|scope| {
+        for message in 0..2 {
+            let client = rig.client(message);
+            for _ in 0..9 {
+                let text = part(message, 0, &"x".repeat(100));
+                assert_eq!(say(&client, Opcode::PRINT_PART, &text), Ok(100));
+            }
+            let last = part(message, PrintPart::LAST, "\n");
+            scope.spawn(move || assert_eq!(say(&client, Opcode::PRINT_PART, &last), Ok(1)));
+            eventually("the wait", || {
+                rig.service.open_exchanges().len() == message as usize + 1
+            });
+        }
+        let told = rig.client(2).exchange::<Echo>(&[1; 700], &mut back);
+        drop(reader);
+        assert_eq!(told, Err(Error::Status(Status::TOO_LONG)));
+    });
+    let line = "x".repeat(900) + "\n";
+    assert_eq!(*slow.text.lock().unwrap(), line.repeat(2).as_bytes());
+    let told = rig.client(2).exchange::<Echo>(&[1; 700], &mut back);
+    assert_eq!((told, back.0.len()), (Ok(()), 700));
+}
+
+/// Keeps each text that is written.
+#[derive(Default)]
+struct Written(Mutex<Vec<String>>);
+
+impl Output for Written {
+    fn stdout(&self, bytes: &[u8]) -> io::Result<()> {
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        self.0.lock().unwrap().push(text);
+        Ok(())
+    }
+
+    fn stderr(&self, bytes: &[u8]) -> io::Result<()> {
+        self.stdout(bytes)
+    }
+}
+
+/// What lanes write together comes out in pieces if there is no room for it, in order and complete.
+fn no_room_to_join<T: Layout>() {
+    let text = |lane: u32| format!("{lane}{}\n", "y".repeat(98));
+    for (room, pieces) in [(1000, 1), (650, 2), (460, 4)] {
+        for (opcode, flags) in [
+            (Opcode::WRITE_TO_STDOUT, None),
+            (Opcode::WRITE_TO_STDERR, None),
+            (Opcode::PRINT_PART, Some(PrintPart::LAST)),
+            (Opcode::PANIC, None),
+        ] {
+            let mut plan = Plan::new(2);
+            plan.options.max_in_flight = room;
+            let written = Arc::new(Written::default());
+            plan.output = Some(written.clone());
+            let rig = plan.start::<T>();
+            rig.team(4, |lane, client| {
+                let text = text(lane);
+                let message = flags.map_or(text.clone().into(), |flags| part(lane, flags, &text));
+                let mut port = client.open(opcode).unwrap().dynamic();
+                port.send_n(|_| &message).unwrap();
+                let told = port.recv(8, |_, packet| {
+                    assert!(opcode == Opcode::PANIC || packet.get::<u64>() == 100);
+                });
+                told.unwrap();
+            });
+            let _ = rig.service.drain(LIMIT);
+            let written = written.0.lock().unwrap();
+            let expected = [0, 1, 2, 3].map(text).concat();
+            assert_eq!(written.concat(), expected, "{opcode:?}");
+            assert_eq!(written.len(), pieces, "{opcode:?}, room for {room} bytes");
+        }
+    }
+}
+
+/// Where nobody reads standard error, reports wait there and all else goes on; the end does not wait
+/// for them longer than it may.
+fn reports_wait_alone<T: Layout>() {
+    let notes = Opcode::user(1);
+    let mut plan = Plan::new(8);
+    plan.options.pollers = 1;
+    plan.table
+        .conversation(notes, "notes", |mut port| async move {
+            let messages = port.recv_n().await?;
+            port.note(Failure::Handler("the disk is full".to_owned()));
+            port.send(|lane| messages.of(lane).len() as u64).await?;
+            Ok(Flow::Continue)
+        });
+    let slow = Arc::new(Slow::default());
+    plan.output = Some(slow.clone());
+    plan.reader = slow.reader.clone();
+    let rig = plan.start::<T>();
+    let reader = slow.reader.lock().unwrap();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        // Consumed in here: a panic lets the others go.
+        let reader = reader;
+        let client = rig.client(0);
+        scope.spawn(move || {
+            let told = say(&client, Opcode::WRITE_TO_STDERR, b"text\n");
+            let late = Err(Error::Status(Status::CANCELLED));
+            assert!(told == late || !T::HAS_STATUS, "{told:?}");
+        });
+        eventually("the text", || rig.service.open_exchanges().len() == 1);
+        let (client, other, done) = (rig.client(1), rig.client(2), &done);
+        scope.spawn(move || {
+            for n in 0..50 {
+                assert_eq!(say(&client, notes, b"note"), Ok(4));
+                if T::HAS_STATUS {
+                    let told = say(&client, Opcode::user(100 + n % 5), b"");
+                    assert_eq!(told, Err(Error::Status(Status::UNHANDLED)));
+                }
+                let n = u64::from(n);
+                assert_eq!(other.call::<Increment>(&n), Ok(n + 1));
+            }
+            done.store(true, Relaxed);
+        });
+        eventually("the calls", || done.load(Relaxed));
+        assert!(!rig.service.reported(Duration::ZERO));
+        assert_eq!(*rig.reports.lock().unwrap(), [""; 0]);
+        assert!(rig.service.drain(Duration::from_millis(50)).late);
+        rig.service.stop_device();
+        drop(reader);
+    });
+    let reports = rig.reports();
+    assert_eq!(*slow.text.lock().unwrap(), b"text\n", "it came before");
+    let expected = if T::HAS_STATUS { 6 } else { 1 };
+    assert_eq!(reports.len(), expected, "each once: {reports:?}");
+    assert!(reports[0].contains("the disk is full"), "{reports:?}");
 }

@@ -123,7 +123,7 @@ fn exit_ends_the_run_and_lets_its_client_go() {
         // Other threads of the grid may still print.
         mailbox(&rig).print(" and after", 0);
         assert_eq!(rig.text(Stream::Stderr), "before and after");
-        assert_eq!(*rig.reports.lock().unwrap(), [""; 0]);
+        assert_eq!(rig.reports(), [""; 0]);
     }
 }
 
@@ -167,7 +167,7 @@ fn opcodes_that_it_does_not_have_end_the_run() {
         mailbox(&rig).print("fine", 0);
         mailbox(&rig).fill([opcode; 8]);
         assert_eq!(rig.service.wait(LIMIT), Some(End::UNTOLD));
-        let said = rig.reports.lock().unwrap().join("\n");
+        let said = rig.reports().join("\n");
         assert!(
             said.contains(&format!("no handler for opcode {name} (port 0")),
             "{said}"

@@ -159,8 +159,8 @@ fn messages_that_are_too_long<T: Layout>() {
     assert_eq!(fs::read_to_string(&path).unwrap(), two);
     rig.is_whole();
     // Each opcode once.
-    eventually("the reports", || rig.reports.lock().unwrap().len() == 6);
-    assert!(rig.reports.lock().unwrap()[0].contains("too long"));
+    eventually("the reports", || rig.reports().len() == 6);
+    assert!(rig.reports()[0].contains("too long"));
     let counters = rig.service.counters();
     assert_eq!(counters.of(Opcode::WRITE_TO_STREAM).unwrap().errors, 1);
 }

@@ -230,7 +230,7 @@ fn memory<T: Layout>() {
     }
     rig.is_whole();
     assert_eq!(*slabs.0.lock().unwrap(), [2 << 20]);
-    assert_eq!(rig.reports.lock().unwrap().len(), 0);
+    assert_eq!(rig.reports().len(), 0);
 }
 
 fn the_test_of_the_interface<T: Layout>() {

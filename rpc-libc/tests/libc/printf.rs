@@ -133,7 +133,7 @@ fn a_console_that_is_gone<T: Layout>() {
         assert_eq!(printed, result, "{opcode}");
     }
     assert!(client.flags(STDOUT).1 && !client.flags(STDERR).1);
-    let reports = rig.reports.lock().unwrap();
+    let reports = rig.reports();
     assert!(
         reports.iter().any(|said| said.contains("printf_to_stdout")),
         "{reports:?}"

@@ -165,6 +165,12 @@ impl<T: Layout> Rig<T> {
         self.folder.join(name).to_str().unwrap().to_owned()
     }
 
+    /// What was reported so far.
+    pub fn reports(&self) -> Vec<String> {
+        assert!(self.service.reported(LIMIT));
+        self.reports.lock().unwrap().clone()
+    }
+
     pub fn text(&self, stream: Stream) -> String {
         self.output.text(stream)
     }

@@ -98,8 +98,8 @@ fn a_reader_that_has_gone<T: Layout>() {
     assert_eq!(client.say(Opcode::WRITE_TO_STDERR, b"text"), 4);
     assert_eq!(client.flags(STDERR), (false, false));
     // The user is told, once for each opcode, and the run goes on.
-    eventually("the report", || rig.reports.lock().unwrap().len() == 2);
-    assert!(rig.reports.lock().unwrap()[0].contains("broken pipe"));
+    eventually("the report", || rig.reports().len() == 2);
+    assert!(rig.reports()[0].contains("broken pipe"));
     rig.is_whole();
 }
 
@@ -115,7 +115,7 @@ fn texts_without_room<T: Layout>() {
     }
     assert_eq!(rig.text(Stream::Stdout), "");
     // The user is told.
-    eventually("the report", || rig.reports.lock().unwrap().len() == 2);
+    eventually("the report", || rig.reports().len() == 2);
     // One text needs no second place, and two that fit are written.
     let client = rig.client();
     assert_eq!(client.say(Opcode::WRITE_TO_STDOUT, &[b'x'; 1000]), 1000);

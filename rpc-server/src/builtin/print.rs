@@ -1,6 +1,7 @@
 //! Text from the device, each call's together.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, TryLockError};
@@ -8,13 +9,17 @@ use std::sync::{Arc, Mutex, TryLockError};
 use rpc_types::stream::PrintPart;
 use rpc_types::{Opcode, Status};
 
-use crate::budget::{Budget, Reservation};
+use crate::budget::Budget;
 use crate::conversation::Conversation;
 use crate::handler::{End, Failure, Flow};
-use crate::messages::Messages;
+use crate::messages::{Messages, PerLane};
 use crate::output::{Output, Stream, write};
 use crate::shared::lock;
 use crate::table::Table;
+
+use texts::{Text, Texts};
+
+mod texts;
 
 /// What an incomplete message costs besides its text.
 const OVERHEAD: u64 = 128;
@@ -42,27 +47,19 @@ pub(super) fn install(table: &mut Table, output: Arc<dyn Output>) {
     table.at_drain(move || flush(&parts, &*output));
 }
 
-/// The messages of all lanes, one after the other.
-fn concatenated(messages: &Messages) -> Vec<u8> {
-    let mut text = Vec::with_capacity(messages.iter().map(|(_, message)| message.len()).sum());
-    for (_, message) in messages.iter() {
-        text.extend_from_slice(message);
-    }
-    text
-}
-
 async fn whole(
     mut conversation: Conversation,
     output: Arc<dyn Output>,
     stream: Stream,
 ) -> Result<Flow, Failure> {
-    let messages = conversation.recv_n().await?;
-    conversation
-        .print(&output, stream, concatenated(&messages))
-        .await?;
-    conversation
-        .send(|lane| messages.of(lane).len() as u64)
-        .await?;
+    let mut messages = conversation.recv_n().await?;
+    let lengths = lengths(&messages, 0);
+    let mut texts = Texts::default();
+    for (lane, _) in lengths.iter() {
+        texts.put(Text::new(messages.take(lane), conversation.reserve()));
+    }
+    texts.print(&mut conversation, &output, stream).await?;
+    conversation.send(|lane| lengths.of(lane)).await?;
     Ok(Flow::Continue)
 }
 
@@ -71,80 +68,80 @@ async fn panicked(
     output: Arc<dyn Output>,
     wordless: Arc<AtomicBool>,
 ) -> Result<Flow, Failure> {
-    let mut text = Vec::new();
-    match conversation.recv_n().await {
-        Ok(messages) => {
-            for (_, message) in messages.iter().filter(|(_, message)| !message.is_empty()) {
-                text.extend_from_slice(message);
-                if !message.ends_with(b"\n") {
-                    text.push(b'\n');
+    let mut texts = Texts::default();
+    let received = conversation.recv_n().await;
+    let mut put = |text| texts.put(Text::new(text, conversation.reserve()));
+    // What is received counts until it is written.
+    let _messages = match received {
+        Ok(mut messages) => {
+            for lane in conversation.lanes() {
+                let message = messages.take(lane);
+                let ends = message.is_empty() || message.ends_with(b"\n");
+                put(message);
+                if !ends {
+                    put(b"\n".to_vec());
                 }
             }
+            Some(messages)
         }
         // Whatever the message is, the run ends. What comes of the message's rest looks like
         // further panics.
-        Err(_) if wordless.swap(true, Relaxed) => {}
+        Err(_) if wordless.swap(true, Relaxed) => None,
         Err(failure) => {
-            text = format!("the device panicked, and its message did not come: {failure}\n").into();
+            let words = format!("the device panicked, and its message did not come: {failure}\n");
+            put(words.into());
+            None
         }
-    }
+    };
     // The end is more important than its message.
-    let _ = conversation.print(&output, Stream::Stderr, text).await;
+    let _ = (texts.print(&mut conversation, &output, Stream::Stderr)).await;
     Ok(Flow::End(End::PANIC))
 }
 
+/// The length of each lane's text, which stands behind the first `head` bytes of its message.
+fn lengths(messages: &Messages, head: usize) -> PerLane<u64> {
+    let lengths = messages.iter();
+    PerLane::new(
+        lengths
+            .map(|(lane, message)| (lane, message.len().saturating_sub(head) as u64))
+            .collect(),
+    )
+}
+
 /// Messages of which parts have come, by their number and stream.
-type Parts = Mutex<HashMap<(u32, Stream), Joined>>;
+type Parts = Mutex<HashMap<(u32, Stream), Text>>;
 
-struct Joined {
-    text: Vec<u8>,
-    reservation: Reservation,
-}
-
-impl Joined {
-    /// Appends `text` unless the message becomes too long or all of them too much.
-    fn push(&mut self, text: &[u8], max: u64) -> bool {
-        let fits = (self.text.len() + text.len()) as u64 <= max
-            && self.reservation.grow(text.len() as u64)
-            && self.text.try_reserve(text.len()).is_ok();
-        if fits {
-            self.text.extend_from_slice(text);
-        }
-        fits
-    }
-}
-
-/// Joins a part with those before it: what is to be written now.
+/// Joins a part with those before it: what is to be written now goes to `now`.
 fn join(
     parts: &Parts,
     (budget, max): (&Arc<Budget>, u64),
     key: (u32, Stream),
-    text: &[u8],
-    last: bool,
-) -> Option<(Vec<u8>, Vec<u8>)> {
+    (text, last): (Vec<u8>, bool),
+    now: &mut Texts,
+) {
     let mut parts = lock(parts);
-    if last {
-        let before = parts.remove(&key).map(|joined| joined.text);
-        return Some((before.unwrap_or_default(), text.to_vec()));
-    }
-    if let Some(joined) = parts.get_mut(&key) {
-        if joined.push(text, max) {
-            return None;
+    let before = parts.entry(key);
+    if !last {
+        match before {
+            Entry::Occupied(mut before) => {
+                if before.get_mut().push_within(&text, max) {
+                    return;
+                }
+                // More than may be kept: what is there goes out, the message goes on.
+                now.put(before.remove());
+            }
+            Entry::Vacant(place) => {
+                let mut first = Text::new(Vec::new(), budget.reserve());
+                if first.room.grow(OVERHEAD) && first.push_within(&text, max) {
+                    place.insert(first);
+                    return;
+                }
+            }
         }
-        // More than may be kept: what is there goes out, the message goes on.
-        let before = mem::take(&mut joined.text);
-        parts.remove(&key);
-        return Some((before, text.to_vec()));
+    } else if let Entry::Occupied(before) = before {
+        now.put(before.remove());
     }
-    let mut joined = Joined {
-        text: Vec::new(),
-        reservation: budget.reserve(),
-    };
-    if joined.reservation.grow(OVERHEAD) && joined.push(text, max) {
-        parts.insert(key, joined);
-        return None;
-    }
-    Some((Vec::new(), text.to_vec()))
+    now.put(Text::new(text, budget.reserve()));
 }
 
 async fn joined(
@@ -152,15 +149,17 @@ async fn joined(
     parts: Arc<Parts>,
     output: Arc<dyn Output>,
 ) -> Result<Flow, Failure> {
-    let messages = conversation.recv_n().await?;
+    let mut messages = conversation.recv_n().await?;
     let head = size_of::<PrintPart>();
     if messages.iter().any(|(_, message)| message.len() < head) {
         return Err(Status::INVALID.into());
     }
-    let mut now = [Vec::new(), Vec::new()];
-    for (_, message) in messages.iter() {
-        let (start, text) = message.split_at(head);
-        let PrintPart { message, flags } = bytemuck::pod_read_unaligned(start);
+    let lengths = lengths(&messages, head);
+    let mut now = [Texts::default(), Texts::default()];
+    for (lane, _) in lengths.iter() {
+        let mut text = messages.take(lane);
+        let PrintPart { message, flags } = bytemuck::pod_read_unaligned(&text[..head]);
+        text.drain(..head);
         let error = flags & PrintPart::STDERR != 0;
         let stream = if error {
             Stream::Stderr
@@ -172,18 +171,15 @@ async fn joined(
             &conversation.context().budget,
             conversation.context().max_message,
         );
-        if let Some((before, text)) = join(&parts, limits, (message, stream), text, last) {
-            let now = &mut now[stream as usize];
-            now.extend_from_slice(&before);
-            now.extend_from_slice(&text);
-        }
+        let now = &mut now[stream as usize];
+        join(&parts, limits, (message, stream), (text, last), now);
     }
     let [out, err] = now;
-    conversation.print(&output, Stream::Stdout, out).await?;
-    conversation.print(&output, Stream::Stderr, err).await?;
-    conversation
-        .send(|lane| (messages.of(lane).len() - head) as u64)
+    out.print(&mut conversation, &output, Stream::Stdout)
         .await?;
+    err.print(&mut conversation, &output, Stream::Stderr)
+        .await?;
+    conversation.send(|lane| lengths.of(lane)).await?;
     Ok(Flow::Continue)
 }
 
@@ -200,7 +196,7 @@ fn flush(parts: &Parts, output: &dyn Output) {
     for key in keys {
         if let Some(joined) = all.remove(&key) {
             // Nobody is left to be told.
-            let _ = write(output, key.1, &joined.text);
+            let _ = write(output, key.1, joined.bytes());
         }
     }
     output.flush();

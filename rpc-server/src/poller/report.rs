@@ -31,7 +31,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
         let CallInfo {
             port, opcode, mask, ..
         } = *call;
-        self.shared.report_once(opcode, fault::UNHANDLED, || {
+        self.shared.reports.once(opcode, fault::UNHANDLED, || {
             let then = if T::HAS_STATUS {
                 "the device gets an error, and further calls of it are only counted"
             } else {
@@ -43,7 +43,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
 
     pub(super) fn report_untold(&self, call: &CallInfo, status: Status) {
         let (port, mask, name) = (call.port, call.mask, self.name(call));
-        self.shared.report_once(call.opcode, fault::UNTOLD, || {
+        self.shared.reports.once(call.opcode, fault::UNTOLD, || {
             format!(
                 "a call of {name} failed (port {port}, lanes {mask:#x}): {status}; this image cannot \
                  be told, so the run ends"
@@ -53,7 +53,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
 
     pub(super) fn report_panic(&self, call: &CallInfo, panic: &(dyn Any + Send)) {
         let (port, mask, name) = (call.port, call.mask, self.name(call));
-        self.shared.report_once(call.opcode, fault::PANIC, || {
+        self.shared.reports.once(call.opcode, fault::PANIC, || {
             let words = words(panic);
             format!("the handler of {name} panicked (port {port}, lanes {mask:#x}): {words}")
         });
@@ -61,7 +61,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
 
     pub(super) fn report_failure(&self, call: &CallInfo, failure: &Failure) {
         let (port, mask, name) = (call.port, call.mask, self.name(call));
-        self.shared.report_once(call.opcode, fault::FAILURE, || {
+        self.shared.reports.once(call.opcode, fault::FAILURE, || {
             format!("the handler of {name} failed (port {port}, lanes {mask:#x}): {failure}")
         });
     }
@@ -73,7 +73,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
             self.shared.options.max_message,
             self.shared.options.max_in_flight,
         );
-        self.shared.report_once(call.opcode, fault::TOO_LONG, || {
+        self.shared.reports.once(call.opcode, fault::TOO_LONG, || {
             format!(
                 "a message for {name} was refused as too long (port {port}, lanes {mask:#x}): \
                  the host takes at most {max} bytes, and of all in flight {all}; further ones are \

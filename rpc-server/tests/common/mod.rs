@@ -77,6 +77,8 @@ pub struct Plan {
     pub output: Option<Arc<dyn Output>>,
     pub memory: Arc<dyn DeviceMemory>,
     pub table: Table,
+    /// Held while a report is made.
+    pub reader: Arc<Mutex<()>>,
 }
 
 impl Plan {
@@ -92,6 +94,7 @@ impl Plan {
             output: None,
             memory: Arc::new(NoMemory),
             table: Table::new(),
+            reader: Arc::default(),
         }
     }
 
@@ -111,7 +114,11 @@ impl Plan {
         builtin::install(&mut own, to);
         let reports = Arc::new(Mutex::new(Vec::new()));
         let said = Arc::clone(&reports);
-        self.options.report = Report::new(move |s| said.lock().unwrap().push(s.to_owned()));
+        let reader = self.reader;
+        self.options.report = Report::new(move |sentence| {
+            let _reader = reader.lock().unwrap();
+            said.lock().unwrap().push(sentence.to_owned());
+        });
         let service =
             Service::start(transport.clone(), own, self.memory, self.options, observe).unwrap();
         let private = Heap::new(geometry.private_size());
@@ -149,6 +156,7 @@ impl<T: Layout> Rig<T> {
     }
 
     pub fn reports(&self) -> Vec<String> {
+        assert!(self.service.reported(LIMIT));
         self.reports.lock().unwrap().clone()
     }
 }
