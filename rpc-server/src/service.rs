@@ -128,7 +128,7 @@ impl Service {
     /// Waits until what was reported so far has been said, at most for `limit`: whether it has. What
     /// ends a service waits for it too.
     pub fn reported(&self, limit: Duration) -> bool {
-        self.shared.reports.wait(Instant::now() + limit)
+        self.shared.reports.wait(after(limit))
     }
 
     /// Serves the requests that are complete, gives up the exchanges whose client does not go on,
@@ -138,7 +138,7 @@ impl Service {
     /// To be called when the kernel has ended, or when it will be told to end. Requests that are
     /// posted after it has begun are not served. A second drain finds nothing to do.
     pub fn drain(&self, limit: Duration) -> Drained {
-        let deadline = Instant::now() + limit;
+        let deadline = after(limit);
         self.shared.enter(DRAINING, deadline);
         let progress = self.shared.wait_ended(deadline + GRACE);
         let mut late = progress.late || progress.ended < self.shared.controls.len();
@@ -218,6 +218,14 @@ impl Service {
 const GRACE: Duration = Duration::from_millis(20);
 /// Output is flushed even when the limit has run out.
 const LEAST_FOR_HOOKS: Duration = Duration::from_millis(200);
+
+/// Longer than anybody waits, and not too long for the clock.
+const FOR_EVER: Duration = Duration::from_hours(24 * 365);
+
+/// When `limit` is over that begins now.
+fn after(limit: Duration) -> Instant {
+    Instant::now() + limit.min(FOR_EVER)
+}
 
 impl Drop for Service {
     fn drop(&mut self) {

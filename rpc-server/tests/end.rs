@@ -64,7 +64,8 @@ fn exits<T: Layout>() {
     assert_eq!(rig.service.ended(), Some(end));
     // The service goes on until it is drained.
     assert_eq!(rig.client(2).call::<Increment>(&1), Ok(2));
-    assert_eq!(rig.service.drain(LIMIT).cancelled, 0);
+    assert!(rig.service.reported(Duration::MAX));
+    assert_eq!(rig.service.drain(Duration::MAX).cancelled, 0);
 }
 
 fn panics<T: Layout>() {
