@@ -117,6 +117,11 @@ impl Records {
         if !self.is_enough() {
             self.write()?;
         }
+        self.close()
+    }
+
+    /// Writes what belongs behind the last record.
+    pub(crate) fn close(&mut self) -> Result<(), RecordError> {
         if self.show.batch && self.show.format == Format::Json {
             let end = if self.written == 0 { "[]\n" } else { "\n]\n" };
             self.put(end.as_bytes())?;

@@ -72,7 +72,14 @@ impl AmdDevice {
         let object = self.check_image(image)?;
         let lanes = lanes(&object)?;
         let loaded = self.load_object(image, &object)?;
-        let data = self.data(&loaded, &object)?;
+        let data = match self.data(&loaded, &object) {
+            Ok(data) => data,
+            Err(error) => {
+                // Before the bytes that it reads from.
+                loaded.free(&self.runtime);
+                return Err(error);
+            }
+        };
         lock(&self.memory).globals = data;
         if let Some(lanes) = lanes {
             let info = DeviceInfo {

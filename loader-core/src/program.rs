@@ -17,7 +17,7 @@ use crate::outputs;
 use crate::place::place;
 use crate::run::{RunError, die_with_parent, run, run_serving};
 
-pub use crate::signals::bear_file_size_limit;
+pub use crate::signals::{ONE_INTERRUPT, bear_file_size_limit};
 
 /// How a device is opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

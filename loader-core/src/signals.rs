@@ -3,9 +3,16 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
+use signal_hook::iterator::Signals;
+
+/// What follows an interrupt so soon is still that one: `timeout` sends its signal to the process and then
+/// to its group, which is the process again.
+pub const ONE_INTERRUPT: Duration = Duration::from_millis(30);
 
 /// The first of SIGINT and SIGTERM that has come.
 #[derive(Clone, Debug)]
@@ -17,12 +24,19 @@ impl Interrupt {
         let first = Arc::new(AtomicUsize::new(0));
         let armed = Arc::new(AtomicBool::new(false));
         for number in [SIGINT, SIGTERM] {
-            // In this order: the signal that arms the shutdown does not cause it.
             let code = i32::from(crate::exit::signal(number));
             flag::register_conditional_shutdown(number, code, Arc::clone(&armed))?;
-            flag::register(number, Arc::clone(&armed))?;
             flag::register_usize(number, Arc::clone(&first), number as usize)?;
         }
+        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        thread::Builder::new()
+            .name("interrupts".to_owned())
+            .spawn(move || {
+                if signals.forever().next().is_some() {
+                    thread::sleep(ONE_INTERRUPT);
+                    armed.store(true, Ordering::SeqCst);
+                }
+            })?;
         Ok(Self(first))
     }
 

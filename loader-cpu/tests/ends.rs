@@ -317,6 +317,25 @@ fn interrupts_end_a_run() {
     }
 }
 
+/// As by `timeout`, which sends its signal to the process and to its group.
+#[test]
+fn an_interrupt_that_comes_twice_is_one() {
+    let path = std::env::temp_dir().join(format!("gpurpc-twice-{}", std::process::id()));
+    let in_order = |_| {
+        let (child, pid) = spinning(&format!("--report {} image spin", path.display()));
+        for _ in 0..2 {
+            kill_process(pid, Signal::TERM).unwrap();
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert_eq!(ended(child).code(), Some(143));
+        std::fs::read_to_string(&path).unwrap().contains("\"end\"")
+    };
+    // On a busy machine much time may pass between the two.
+    let ended_so = (0..10).any(in_order);
+    std::fs::remove_file(&path).unwrap();
+    assert!(ended_so, "it did not end in order");
+}
+
 #[test]
 fn a_second_interrupt_ends_it_at_once() {
     let took = |_| {

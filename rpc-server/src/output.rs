@@ -1,9 +1,11 @@
 //! Where the device's text goes.
 
 use std::io::{self, Write};
+use std::os::fd::BorrowedFd;
 use std::sync::{Mutex, TryLockError};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use crate::shared::lock;
 
@@ -60,25 +62,61 @@ static GONE: [Mutex<bool>; 2] = [const { Mutex::new(false) }; 2];
 /// A pipe that is ready takes this much at once.
 const PIPE_BUF: usize = 4096;
 
-fn write_unless_gone(gone: &Mutex<bool>, mut to: impl Write, bytes: &[u8]) -> io::Result<()> {
+/// `own` is what this program prints by itself, and so has the lock that keeps other threads' text apart.
+fn write_unless_gone(
+    gone: &Mutex<bool>,
+    mut own: impl Write,
+    to: BorrowedFd<'_>,
+    bytes: &[u8],
+) -> io::Result<()> {
     let mut gone = lock(gone);
     if *gone {
         return Err(io::ErrorKind::BrokenPipe.into());
     }
-    let result = to.write_all(bytes).and_then(|()| to.flush());
+    // What it still has comes first; that it cannot be written is not the device's affair.
+    let _ = own.flush();
+    let result = write_all(to, bytes);
     *gone = result
         .as_ref()
         .is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
     result
 }
 
+/// Not by the standard library's streams: they keep what could not be written for the next time, and take
+/// a descriptor that cannot be written to for one that takes everything.
+fn write_all(to: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(to, bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                // Whoever shares it has made it so that it does not wait by itself.
+                let _ = poll(&mut [PollFd::from_borrowed_fd(to, PollFlags::OUT)], None);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// The descriptor of this process's stream.
+fn descriptor(stream: Stream) -> BorrowedFd<'static> {
+    match stream {
+        Stream::Stdout => rustix::stdio::stdout(),
+        Stream::Stderr => rustix::stdio::stderr(),
+    }
+}
+
 impl Output for Standard {
     fn stdout(&self, bytes: &[u8]) -> io::Result<()> {
-        write_unless_gone(&GONE[0], io::stdout().lock(), bytes)
+        let to = descriptor(Stream::Stdout);
+        write_unless_gone(&GONE[0], io::stdout().lock(), to, bytes)
     }
 
     fn stderr(&self, bytes: &[u8]) -> io::Result<()> {
-        write_unless_gone(&GONE[1], io::stderr().lock(), bytes)
+        let to = descriptor(Stream::Stderr);
+        write_unless_gone(&GONE[1], io::stderr().lock(), to, bytes)
     }
 
     fn may_wait(&self, stream: Stream, bytes: usize) -> bool {
@@ -91,11 +129,7 @@ impl Output for Standard {
             // Somebody is writing, and may be waiting.
             Err(TryLockError::WouldBlock) => return true,
         };
-        let fd = match stream {
-            Stream::Stdout => rustix::stdio::stdout(),
-            Stream::Stderr => rustix::stdio::stderr(),
-        };
-        let mut ready = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
+        let mut ready = [PollFd::from_borrowed_fd(descriptor(stream), PollFlags::OUT)];
         let now = Timespec {
             tv_sec: 0,
             tv_nsec: 0,
@@ -136,28 +170,51 @@ impl Output for Captured {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::io::{PipeReader, PipeWriter, Read, pipe, sink};
+    use std::os::fd::AsFd;
+    use std::thread;
+
     use super::*;
 
-    struct Broken(usize);
+    /// A pipe whose writer does not wait, and has no room for long.
+    fn impatient() -> (PipeReader, PipeWriter) {
+        let (reader, writer) = pipe().unwrap();
+        rustix::io::ioctl_fionbio(&writer, true).unwrap();
+        (reader, writer)
+    }
 
-    impl Write for &mut Broken {
-        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-            self.0 += 1;
-            Err(io::ErrorKind::BrokenPipe.into())
-        }
+    #[test]
+    fn a_slow_reader_gets_all_of_it() {
+        let (mut reader, writer) = impatient();
+        let text: Vec<u8> = (0..1_000_000).map(|n| n as u8).collect();
+        let all = text.clone();
+        let writing = thread::spawn(move || write_all(writer.as_fd(), &all));
+        let mut read = Vec::new();
+        reader.read_to_end(&mut read).unwrap();
+        writing.join().unwrap().unwrap();
+        assert!(read == text);
+    }
 
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
+    #[test]
+    fn what_cannot_be_written_to_is_an_error() {
+        let read_only = File::open("/dev/null").unwrap();
+        let error = write_all(read_only.as_fd(), b"text").unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(Errno::BADF.raw_os_error()));
+        assert!(write_all(read_only.as_fd(), b"").is_ok());
     }
 
     #[test]
     fn nothing_is_written_once_the_reader_has_gone() {
-        let (gone, mut pipe) = (Mutex::new(false), Broken(0));
-        for _ in 0..3 {
-            let error = write_unless_gone(&gone, &mut pipe, b"text").unwrap_err();
+        let gone = Mutex::new(false);
+        let (mut other, writer) = impatient();
+        let (reader, broken) = impatient();
+        drop(reader);
+        for to in [&broken, &writer] {
+            let error = write_unless_gone(&gone, sink(), to.as_fd(), b"text").unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
         }
-        assert_eq!(pipe.0, 1, "the pipe was tried once");
+        drop(writer);
+        assert_eq!(other.read_to_end(&mut Vec::new()).unwrap(), 0);
     }
 }

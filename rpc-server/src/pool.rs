@@ -84,6 +84,12 @@ impl Pool {
         .await
     }
 
+    /// Whether something that was given to it is still to be done.
+    pub(crate) fn is_busy(&self) -> bool {
+        let guard = lock(&self.state.0);
+        !guard.jobs.is_empty() || guard.threads > guard.idle
+    }
+
     /// Runs `f` on a thread of the pool, for nobody who waits for its result; its panic stays there.
     pub(crate) fn start(&self, f: impl FnOnce() + Send + 'static) {
         self.submit(Box::new(move || {

@@ -273,6 +273,13 @@ impl Observe for Observer {
         poller.before.store(before, Relaxed);
         poller.pass.store(now, Relaxed);
         if poller.parked.load(Relaxed) {
+            // Others have looked for it meanwhile: a request has waited since one of their looks at most.
+            let awake = self
+                .pollers
+                .iter()
+                .filter(|other| !other.parked.load(Relaxed));
+            let looks = awake.map(|other| other.before.load(Relaxed));
+            poller.before.store(looks.fold(before, u64::max), Relaxed);
             poller.parked.store(false, Relaxed);
         } else if now.saturating_sub(before) > poller.gap.load(Relaxed) {
             poller.gap.store(now.saturating_sub(before), Relaxed);
@@ -280,7 +287,10 @@ impl Observe for Observer {
     }
 
     fn parked(&self, poller: usize) {
-        self.pollers[poller].parked.store(true, Relaxed);
+        let poller = &self.pollers[poller];
+        poller.parked.store(true, Relaxed);
+        // Calls that it finds while it is parked are of another time.
+        poller.timed.store(UNTIMED, Relaxed);
     }
 }
 
@@ -386,6 +396,39 @@ mod tests {
             assert_eq!(counts[1], 1);
             observer.pollers[0].make_room();
         }
+    }
+
+    #[test]
+    fn parking_is_no_time_of_calls() {
+        let (observer, Events(mut events)) = Observer::new(4, 2);
+        let own = CallInfo {
+            poller: 1,
+            ..call(1)
+        };
+        let mut served = |since: Instant| {
+            observer.call_begun(&own);
+            observer.call_ended(&own, &OUTCOME);
+            let event = events[1].try_pop().expect("each has its event").event;
+            (event, since.elapsed().as_nanos() as u64)
+        };
+        // In one of so many passes the clock is read.
+        let pass = |poller| (0..CLOCKED).for_each(|_| observer.scan_begun(poller));
+        pass(0);
+        pass(1);
+        observer.parked(1);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        // Before it is woken by the other one.
+        let (event, most) = served(Instant::now());
+        assert!(event.latency_ns <= most, "{event:?}, {most} ns");
+        let looked = Instant::now();
+        pass(0);
+        pass(0);
+        observer.scan_begun(1);
+        let (event, most) = served(looked);
+        assert!(
+            event.latency_ns + event.wait_ns <= most,
+            "{event:?}, {most} ns"
+        );
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::io;
 use std::process::Child;
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Instant;
 
+use loader_core::program::ONE_INTERRUPT;
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::{Handle, Signals};
@@ -21,7 +23,7 @@ pub(super) struct Forward {
 #[derive(Default)]
 struct Target {
     child: Option<Pid>,
-    interrupts: usize,
+    interrupted: Option<Instant>,
     /// Came before there was a child.
     early: Vec<i32>,
 }
@@ -43,13 +45,13 @@ impl Target {
                 let _ = emulate_default_handler(number);
             }
             Some(signal) => {
-                self.interrupts += usize::from(signal == Signal::INT);
-                // Who asks twice does not want to wait.
-                send(if self.interrupts > 1 {
-                    Signal::KILL
-                } else {
-                    signal
-                });
+                let mut kills = false;
+                if signal == Signal::INT {
+                    // Who asks twice does not want to wait.
+                    let first = self.interrupted.get_or_insert_with(Instant::now);
+                    kills = first.elapsed() > ONE_INTERRUPT;
+                }
+                send(if kills { Signal::KILL } else { signal });
                 // One that somebody has stopped would not hear of it.
                 send(Signal::CONT);
             }
@@ -124,8 +126,11 @@ mod tests {
             child: Some(Pid::from_child(&child)),
             ..Target::default()
         };
+        // One may be told twice.
+        target.pass(SIGINT);
         target.pass(SIGINT);
         assert_eq!(child.try_wait().unwrap(), None);
+        thread::sleep(ONE_INTERRUPT * 2);
         target.pass(SIGINT);
         assert_eq!(child.wait().unwrap().signal(), Some(9));
     }

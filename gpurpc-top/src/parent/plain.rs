@@ -76,6 +76,9 @@ pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u
     if let Some(report) = report {
         records.observe(complete(records.latest(), report));
         written = written.and(records.finish());
+    } else {
+        // It was killed: what was written is whole all the same.
+        written = written.and(records.close());
     }
     match (code(status), written) {
         (0, Err(error)) => Err(error.into()),

@@ -19,8 +19,11 @@ impl Conversation {
         text: Vec<u8>,
     ) -> io::Result<()> {
         if text.is_empty() {
-            Ok(())
-        } else if output.may_wait(stream, text.len()) {
+            return Ok(());
+        }
+        // Behind what is to be written before it, such as the report of what it complains about.
+        let behind = || self.context.text[stream as usize].is_busy();
+        if output.may_wait(stream, text.len()) || behind() {
             let output = Arc::clone(output);
             // Where nobody reads, files and the other stream go on.
             let context = Arc::clone(&self.context);
