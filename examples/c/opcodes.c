@@ -372,6 +372,10 @@ TEST(fflush) {
     CHECK(gpurpc_fclose(file) == 0);
     CHECK(gpurpc_fflush(file) == GPURPC_EOF);
     CHECK(gpurpc_fflush(GPURPC_STDOUT) == 0 && gpurpc_fflush(GPURPC_STDERR) == 0);
+    /* Lanes beside each other close a standard stream and a file. */
+    file = c->index % 2 ? gpurpc_fopen(name.text, "r") : GPURPC_STDOUT + c->index / 2 % 2;
+    CHECK(gpurpc_fclose(file) == 0);
+    CHECK(gpurpc_ferror(GPURPC_STDOUT) == 0);
 }
 
 TEST(ungetc) {

@@ -124,9 +124,6 @@ GPURPC_ONCE char *gpurpc_fgets(char *line, int count, gpurpc_file file) {
     return length ? line : (char *)0;
 }
 
-GPURPC_INLINE int gpurpc_fclose(gpurpc_file file) {
-    return (int)gpurpc__call(GPURPC_CLOSE_FILE, file, 0, 0, ~0ull);
-}
 GPURPC_INLINE int gpurpc_feof(gpurpc_file file) { return (int)gpurpc__call(GPURPC_FEOF, file, 0, 0, 0); }
 GPURPC_INLINE int gpurpc_ferror(gpurpc_file file) { return (int)gpurpc__call(GPURPC_FERROR, file, 0, 0, 1); }
 GPURPC_INLINE void gpurpc_clearerr(gpurpc_file file) { (void)gpurpc__call(GPURPC_CLEARERR, file, 0, 0, 0); }
@@ -138,6 +135,12 @@ GPURPC_INLINE int64_t gpurpc_ftell(gpurpc_file file) {
 }
 GPURPC_INLINE int gpurpc_fflush(gpurpc_file file) {
     return (int)gpurpc__call(GPURPC_FFLUSH, file, 0, 0, ~0ull);
+}
+/* The standard streams are written out only: they stay open. */
+GPURPC_INLINE int gpurpc_fclose(gpurpc_file file) {
+    if (file == GPURPC_STDIN || file == GPURPC_STDOUT || file == GPURPC_STDERR)
+        return gpurpc_fflush(file);
+    return (int)gpurpc__call(GPURPC_CLOSE_FILE, file, 0, 0, ~0ull);
 }
 GPURPC_INLINE int gpurpc_ungetc(int character, gpurpc_file file) {
     return (int)gpurpc__call(GPURPC_UNGETC, (uint64_t)(int64_t)character, file, 0, ~0ull);

@@ -3,10 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rpc_server::{Conversation, Failure, Flow, Output, Reservation, Stream, Table};
+use rpc_server::{Conversation, Failure, Flow, Messages, Output, Reservation, Stream, Table};
 use rpc_types::{Opcode, Status};
 
 use crate::files::answer;
+
+/// What a poller does at once, in bytes of texts, or of what they are made of; more is left to a
+/// thread that nobody waits for.
+pub(crate) const QUICK: u64 = 32 << 10;
 
 /// Where the device's text goes, and whether that has failed.
 pub(crate) struct Console {
@@ -92,6 +96,34 @@ pub(crate) fn install(table: &mut Table, console: &Arc<Console>) {
     }
 }
 
+/// Bytes of all lanes.
+pub(crate) fn bytes(messages: &Messages) -> u64 {
+    let length = |(_, message): (u32, &Vec<u8>)| message.len() as u64;
+    messages.iter().map(length).sum()
+}
+
+type Held = (Messages, Reservation);
+
+/// One text of what the lanes have sent, if there is room for it, and how much of it is each lane's.
+fn gather(
+    (mut messages, mut room): Held,
+    newline: bool,
+) -> (Held, Option<Vec<u8>>, Vec<(u32, u64)>) {
+    let (mut parts, mut lengths): (Vec<&[u8]>, Vec<_>) = (Vec::new(), Vec::new());
+    for (lane, message) in messages.iter() {
+        let lost = messages.lost() >> lane & 1 != 0;
+        let end: &[u8] = if newline && !lost { b"\n" } else { b"" };
+        parts.extend([&message[..], end]);
+        lengths.push((lane, (message.len() + end.len()) as u64));
+    }
+    let text = match (&parts[..], &lengths[..]) {
+        // The usual case, which needs no copy.
+        ([_, b""], [(lane, _)]) => Some(messages.take(*lane)),
+        _ => join(&parts, &mut room),
+    };
+    ((messages, room), text, lengths)
+}
+
 /// A message, then how much of it was written: all or nothing. What the lanes of a call write
 /// stays together, lowest lane first.
 async fn write(
@@ -99,19 +131,19 @@ async fn write(
     console: Arc<Console>,
     (stream, newline): (Stream, bool),
 ) -> Result<Flow, Failure> {
-    let mut messages = conversation.recv_n_lossy(u64::MAX).await?;
-    let mut room = conversation.reserve();
-    let (mut parts, mut replies): (Vec<&[u8]>, Vec<_>) = (Vec::new(), Vec::new());
-    for (lane, message) in messages.iter() {
-        let lost = messages.lost() >> lane & 1 != 0;
-        let end: &[u8] = if newline && !lost { b"\n" } else { b"" };
-        parts.extend([&message[..], end]);
-        replies.push((lane, (message.len() + end.len()) as u64));
+    let messages = conversation.recv_n_lossy(u64::MAX).await?;
+    if messages.lost() != 0 {
+        console.error(stream).store(true, Relaxed);
     }
-    let text = match (&parts[..], &replies[..]) {
-        // The usual case, which needs no copy.
-        ([_, b""], [(lane, _)]) => Some(messages.take(*lane)),
-        _ => join(&parts, &mut room),
+    let room = conversation.reserve();
+    let copied = newline || conversation.mask().count_ones() > 1;
+    // What messages and text take is in use until the text is written.
+    let (_held, text, mut replies) = if copied && bytes(&messages) > QUICK {
+        conversation
+            .blocking(move || gather((messages, room), newline))
+            .await
+    } else {
+        gather((messages, room), newline)
     };
     if !console.write(&mut conversation, stream, text).await {
         for (_, reply) in &mut replies {

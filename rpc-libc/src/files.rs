@@ -67,13 +67,15 @@ impl Files {
         }
     }
 
-    /// Writes out what waits in every stream, as the end of a program does. A stream that a thread
-    /// still has is given a while, unless it waits for somebody.
-    fn flush_all(&self) {
+    /// Writes out what waits in every stream, as the end of a program does, and leaves to others what
+    /// of standard input was read ahead only. A stream that a thread still has is given a while,
+    /// unless it waits for somebody.
+    fn finish_all(&self) {
         let mut slots = self.slots.all();
+        slots.push(Arc::clone(&self.stdin));
         slots.sort_by_key(|slot| slot.waits);
         for _ in 0..PATIENCE {
-            slots.retain(|slot| !slot.try_flush());
+            slots.retain(|slot| !slot.try_finish());
             if slots.iter().all(|slot| slot.waits) {
                 break;
             }
@@ -100,5 +102,5 @@ pub(crate) fn install(table: &mut Table, files: &Arc<Files>) {
     write::install(table, files);
     small::install(table, files);
     let files = Arc::clone(files);
-    table.at_drain(move || files.flush_all());
+    table.at_drain(move || files.finish_all());
 }

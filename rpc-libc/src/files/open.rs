@@ -105,7 +105,7 @@ async fn close_one(conversation: &mut Conversation, slot: Arc<Slot>) -> u64 {
     let turn = slot.turn(conversation).await;
     let flush = turn.work(conversation, |stream| {
         let stream = stream.take();
-        stream.is_some_and(|mut stream| stream.flush())
+        stream.is_some_and(Stream::close)
     });
     if flush.await { 0 } else { EOF }
 }

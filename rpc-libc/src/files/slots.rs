@@ -49,13 +49,15 @@ impl Slot {
         Turn(self)
     }
 
-    /// Writes out what waits, unless a call has the stream: whether that was done.
-    pub(super) fn try_flush(&self) -> bool {
+    /// Writes out what waits, and puts the file where its reader stands, unless a call has the stream:
+    /// whether that was done.
+    pub(super) fn try_finish(&self) -> bool {
         let Ok(mut stream) = self.stream.try_lock() else {
             return false;
         };
         if let Some(stream) = &mut *stream {
             stream.flush();
+            stream.end_read();
         }
         true
     }

@@ -239,12 +239,21 @@ impl Stream {
         Some(line)
     }
 
+    /// Whether it is for writing; else it is an error to try that.
+    pub(super) fn begin_write(&mut self) -> bool {
+        self.error |= !self.mode.writes();
+        self.mode.writes()
+    }
+
     /// As `fwrite`: how many of the bytes were taken.
     pub(super) fn write(&mut self, bytes: &[u8]) -> u64 {
         if bytes.is_empty() {
             return 0;
         }
-        if !self.mode.writes() || !self.end_read() {
+        if !self.begin_write() {
+            return 0;
+        }
+        if !self.end_read() {
             self.error = true;
             return 0;
         }
@@ -287,8 +296,15 @@ impl Stream {
         written
     }
 
+    /// As `fclose`: whether all that was written has come to the file, as far as its system says.
+    pub(super) fn close(mut self) -> bool {
+        let flushed = self.flush();
+        // It is closed in any case, and some file systems say only here that there was no room.
+        nix::unistd::close(self.file).is_ok() && flushed
+    }
+
     /// Forgets what was read ahead or pushed back: the file stands where its reader does.
-    fn end_read(&mut self) -> bool {
+    pub(super) fn end_read(&mut self) -> bool {
         if self.held() == 0 {
             return true;
         }

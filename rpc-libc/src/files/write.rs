@@ -6,7 +6,7 @@ use rpc_server::{Conversation, Failure, Flow, Messages, Table};
 use rpc_types::Opcode;
 
 use super::Files;
-use super::operation::{Operation, Target, each};
+use super::operation::{Operation, each};
 use super::small::answer;
 use super::stream::Stream;
 use crate::printf::{Streams, Written};
@@ -24,17 +24,8 @@ pub(super) fn install(table: &mut Table, files: &Arc<Files>) {
 enum Text {
     /// What it has sent.
     Sent(Arc<Messages>, u32),
-    /// What was made of that.
-    Made(Vec<u8>),
-}
-
-impl Text {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Sent(messages, lane) => messages.of(*lane),
-            Self::Made(text) => text,
-        }
-    }
+    /// Something that there was no room for.
+    Lost,
 }
 
 struct Write;
@@ -44,15 +35,44 @@ impl Operation for Write {
     type Reply = u64;
 
     fn is_quick(stream: &Stream, text: &Text) -> bool {
-        stream.has_room(text.bytes().len())
+        match text {
+            Text::Sent(messages, lane) => stream.has_room(messages.of(*lane).len()),
+            Text::Lost => true,
+        }
     }
 
     fn run(stream: &mut Stream, text: Text) -> u64 {
-        stream.write(text.bytes())
+        match text {
+            Text::Sent(messages, lane) => stream.write(messages.of(lane)),
+            Text::Lost => {
+                stream.error = true;
+                0
+            }
+        }
     }
 
     fn failure() -> u64 {
         0
+    }
+}
+
+/// `fprintf`, when its text is made: `None` where nothing can be written, not even an empty text.
+struct Print;
+
+impl Operation for Print {
+    type Request = Vec<u8>;
+    type Reply = Option<u64>;
+
+    fn is_quick(stream: &Stream, text: &Vec<u8>) -> bool {
+        stream.has_room(text.len())
+    }
+
+    fn run(stream: &mut Stream, text: Vec<u8>) -> Option<u64> {
+        stream.begin_write().then(|| stream.write(&text))
+    }
+
+    fn failure() -> Option<u64> {
+        None
     }
 }
 
@@ -63,11 +83,14 @@ impl Streams for Files {
         texts: Vec<(u32, u64, Vec<u8>)>,
     ) -> Written<'c> {
         let texts = texts.into_iter();
-        let requests = texts.map(|(lane, file, text)| (lane, self.file(file), Text::Made(text)));
-        // Where there is no file, not even nothing is written.
-        let requests = requests.filter(|(_, file, _)| !matches!(file, Target::None));
+        let requests = texts.map(|(lane, file, text)| (lane, self.file(file), text));
         let requests = requests.collect();
-        Box::pin(each::<Write>(self, port, requests))
+        Box::pin(async move {
+            let replies = each::<Print>(self, port, requests).await.into_iter();
+            replies
+                .filter_map(|(lane, written)| Some((lane, written?)))
+                .collect()
+        })
     }
 }
 
@@ -76,12 +99,12 @@ async fn write(mut conversation: Conversation, files: Arc<Files>) -> Result<Flow
     let handles = conversation.recv::<u64>().await?;
     let messages = Arc::new(conversation.recv_n_lossy(u64::MAX).await?);
     let requests = handles.iter().map(|(lane, handle)| {
-        let target = if messages.lost() >> lane & 1 == 0 {
-            files.file(*handle)
+        let text = if messages.lost() >> lane & 1 == 0 {
+            Text::Sent(Arc::clone(&messages), lane)
         } else {
-            Target::None
+            Text::Lost
         };
-        (lane, target, Text::Sent(Arc::clone(&messages), lane))
+        (lane, files.file(*handle), text)
     });
     let requests = requests.collect();
     let replies = each::<Write>(&files, &mut conversation, requests).await;

@@ -24,7 +24,7 @@ use rpc_types::Opcode;
 use super::Error;
 use super::arguments::{Form, block_size};
 use super::draft::Draft;
-use crate::console::{self, Console};
+use crate::console::{self, Console, QUICK, bytes};
 
 /// Of each lane, lowest first, how many bytes were written.
 pub type Written<'c> = Pin<Box<dyn Future<Output = Vec<(u32, u64)>> + Send + 'c>>;
@@ -32,8 +32,8 @@ pub type Written<'c> = Pin<Box<dyn Future<Output = Vec<(u32, u64)>> + Send + 'c>
 /// Where the text goes that a device prints to streams which it has opened.
 pub trait Streams: Send + Sync {
     /// Writes texts, with the lane of each, lowest first, and the handle of its stream: what the
-    /// device has sent, any number. A text may be empty. What is written only in part, or not at
-    /// all since there is no such stream, is a failure of its lane.
+    /// device has sent, any number. A text may be empty. What is written only in part is a failure of
+    /// its lane, and so is a lane that the result leaves out: its stream cannot be written, or is none.
     fn write<'c>(
         &'c self,
         port: &'c mut Conversation,
@@ -96,10 +96,6 @@ enum To {
     Console(Arc<Console>, Stream),
     Streams(Arc<dyn Streams>),
 }
-
-/// What a poller does at once, in bytes of formats, of arguments, of text; more is left to a thread
-/// that nobody waits for.
-const QUICK: u64 = 32 << 10;
 
 /// What C's functions return when they fail.
 const FAILED: i64 = -1;
@@ -167,13 +163,6 @@ where
     } else {
         f(state)
     }
-}
-
-fn bytes(messages: &Messages) -> u64 {
-    messages
-        .iter()
-        .map(|(_, message)| message.len() as u64)
-        .sum()
 }
 
 /// What `lane` has sent, without its NUL.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rpc_server::{Drained, ExchangeState, Stream};
 use rpc_types::Opcode;
 
-use crate::rig::{Calls, EOF, Layout, Plan, STDOUT, Steps, c, eventually, on_all_layouts};
+use crate::rig::{Calls, EOF, Layout, Plan, STDERR, STDOUT, Steps, c, eventually, on_all_layouts};
 
 on_all_layouts!(
     modes_without_an_end,
@@ -15,6 +15,7 @@ on_all_layouts!(
     sizes,
     too_many_files,
     messages_that_are_too_long,
+    messages_without_room,
     messages_that_never_end,
     more_than_all_may_take,
 );
@@ -155,6 +156,24 @@ fn messages_that_are_too_long<T: Layout>() {
     let two = "a".repeat(1000) + &"c".repeat(1000);
     assert_eq!(rig.text(Stream::Stderr), two);
     assert_eq!(rig.text(Stream::Stdout).replace('\n', ""), two);
+    let client = rig.client();
+    for stream in [file, STDOUT, STDERR] {
+        assert_eq!(client.flags(stream), (false, true), "{stream:#x}");
+        client.word(Opcode::CLEARERR, stream);
+    }
+    // One lane alone, and one with a stream of its own.
+    let other = client.fopen(&rig.path("other"), "w");
+    assert_eq!(client.fwrite(file, &[b'x'; 1001]), 0);
+    assert_eq!(client.say(Opcode::WRITE_TO_STDERR, &[b'x'; 1001]), 0);
+    assert_eq!(client.fwrite(other, b""), 0);
+    for (stream, error) in [
+        (file, true),
+        (other, false),
+        (STDOUT, false),
+        (STDERR, true),
+    ] {
+        assert_eq!(client.flags(stream), (false, error), "{stream:#x}");
+    }
     assert_eq!(rig.client().fclose(file), 0);
     assert_eq!(fs::read_to_string(&path).unwrap(), two);
     rig.is_whole();
@@ -162,7 +181,27 @@ fn messages_that_are_too_long<T: Layout>() {
     eventually("the reports", || rig.reports().len() == 6);
     assert!(rig.reports()[0].contains("too long"));
     let counters = rig.service.counters();
-    assert_eq!(counters.of(Opcode::WRITE_TO_STREAM).unwrap().errors, 1);
+    assert_eq!(counters.of(Opcode::WRITE_TO_STREAM).unwrap().errors, 2);
+}
+
+/// They are dropped as well, and the stream is told so.
+fn messages_without_room<T: Layout>() {
+    let mut plan = Plan::new(2);
+    plan.options.max_in_flight = 1000;
+    let rig = plan.start::<T>();
+    let client = rig.client();
+    let path = rig.path("file");
+    let file = client.fopen(&path, "w");
+    assert_eq!(client.fwrite(file, &[b'x'; 1001]), 0);
+    assert_eq!(client.say(Opcode::WRITE_TO_STDOUT, &[b'x'; 1001]), 0);
+    for stream in [file, STDOUT] {
+        assert_eq!(client.flags(stream), (false, true), "{stream:#x}");
+    }
+    // The stream goes on.
+    assert_eq!(client.fwrite(file, b"text"), 4);
+    assert_eq!(client.fclose(file), 0);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "text");
+    rig.is_whole();
 }
 
 /// Who announces what it does not send has a port less, and nobody else notices.

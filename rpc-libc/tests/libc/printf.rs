@@ -12,6 +12,7 @@ use crate::rig::{Calls, Layout, Plan, STDERR, STDOUT, c, on_all_layouts};
 on_all_layouts!(
     files_of_lanes,
     streams_that_are_none,
+    nothing_to_a_file_that_is_read,
     a_console_that_is_gone,
     texts_without_room,
 );
@@ -29,6 +30,15 @@ fn fprintf(client: &impl Calls, file: u64, format: &str, arguments: &[u64]) -> i
 /// What comes when it is known where to print to. The lanes of a warp have the same number of
 /// strings.
 fn rest(port: &mut dyn crate::rig::Steps, format: &str, arguments: &[u64]) -> i64 {
+    rest_with(port, format, arguments, TEXT)
+}
+
+fn rest_with(
+    port: &mut dyn crate::rig::Steps,
+    format: &str,
+    arguments: &[u64],
+    string: &str,
+) -> i64 {
     port.put_n(&c(format));
     let asked = port.get() as usize;
     let block: Vec<u8> = arguments
@@ -41,7 +51,7 @@ fn rest(port: &mut dyn crate::rig::Steps, format: &str, arguments: &[u64]) -> i6
         if address == 0 {
             return result as i64;
         }
-        port.put_n(&c(TEXT));
+        port.put_n(&c(string));
     }
 }
 
@@ -104,6 +114,32 @@ fn streams_that_are_none<T: Layout>() {
         assert_eq!(length, if lane == 2 { 0 } else { 2 });
     });
     rig.is_whole();
+}
+
+/// An empty text is an error there as well, as with glibc; an empty `fwrite` is none.
+fn nothing_to_a_file_that_is_read<T: Layout>() {
+    let rig = Plan::new(8).start::<T>();
+    let client = rig.client();
+    fs::write(rig.path("old"), "old").unwrap();
+    let read = client.fopen(&rig.path("old"), "r");
+    let written = client.fopen(&rig.path("old"), "r+");
+    assert_eq!(client.fgets(read, 2).unwrap(), b"o");
+    assert_eq!(client.fgets(written, 2).unwrap(), b"o");
+    assert_eq!(client.fwrite(read, b""), 0);
+    assert_eq!(client.flags(read), (false, false));
+    for (format, string) in [("", TEXT), ("%.0s", TEXT), ("%s", "")] {
+        for (file, result) in [(read, -1), (written, 0)] {
+            let printed = client.steps(Opcode::PRINTF_TO_STREAM, |port| {
+                port.put([file, 0, 0]);
+                rest_with(port, format, &[8], string)
+            });
+            assert_eq!(printed, result, "{format:?}");
+            assert_eq!(client.flags(file), (false, result != 0), "{format:?}");
+            client.word(Opcode::CLEARERR, file);
+        }
+    }
+    assert_eq!(client.fread(read, 9), b"ld");
+    assert_eq!(client.fread(written, 9), b"ld");
 }
 
 struct Gone;

@@ -67,6 +67,8 @@ pub struct Plan {
     pub ports: u32,
     pub options: Options,
     pub output: Option<Arc<dyn Output>>,
+    /// In place of a pipe.
+    pub stdin: Option<File>,
     pub memory: Arc<dyn DeviceMemory>,
     pub system: bool,
     pub functions: HostFunctions,
@@ -82,6 +84,7 @@ impl Plan {
             ports,
             options,
             output: None,
+            stdin: None,
             memory: Arc::new(NoMemory),
             system: false,
             functions: HostFunctions::new(),
@@ -106,7 +109,7 @@ impl Plan {
         Libc::new()
             .policy(policy)
             .functions(self.functions)
-            .stdin(File::from(OwnedFd::from(reader)))
+            .stdin(self.stdin.unwrap_or_else(|| OwnedFd::from(reader).into()))
             .install(&mut table, &to);
         let reports = Arc::new(Mutex::new(Vec::new()));
         let said = reports.clone();

@@ -1,15 +1,17 @@
 //! Standard input, output and error.
 
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{Seek, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::thread;
 
 use rpc_server::{Output, Stream};
 use rpc_types::Opcode;
 
 use crate::rig::{
-    Calls, EOF, LIMIT, Layout, Plan, STDERR, STDIN, STDOUT, Steps, eventually, on_all_layouts,
+    Calls, EOF, LIMIT, Layout, Plan, SECOND, STDERR, STDIN, STDOUT, Steps, eventually,
+    on_all_layouts,
 };
 
 on_all_layouts!(
@@ -18,7 +20,9 @@ on_all_layouts!(
     what_is_no_file,
     a_reader_that_has_gone,
     texts_without_room,
+    texts_that_take_long_to_join,
     input,
+    input_is_left_to_others,
     input_bit_by_bit,
     input_without_room,
     input_that_is_waited_for,
@@ -122,6 +126,80 @@ fn texts_without_room<T: Layout>() {
     rig.team(|_, client| assert_eq!(client.say(Opcode::WRITE_TO_STDOUT, &[b'x'; 100]), 100));
     assert_eq!(rig.text(Stream::Stdout).len(), 1400);
     assert_eq!(client.flags(STDOUT), (false, false));
+}
+
+/// Threads of the pool do not go on while it is flushed.
+#[derive(Default)]
+struct Held {
+    flushes: AtomicU32,
+    free: AtomicBool,
+    early: AtomicBool,
+    text: AtomicU32,
+}
+
+impl Output for Held {
+    fn stdout(&self, bytes: &[u8]) -> std::io::Result<()> {
+        let early = bytes.len() > 1000 && !self.free.load(SeqCst);
+        self.early.fetch_or(early, SeqCst);
+        self.text.fetch_add(bytes.len() as u32, SeqCst);
+        Ok(())
+    }
+
+    fn stderr(&self, bytes: &[u8]) -> std::io::Result<()> {
+        self.stdout(bytes)
+    }
+
+    fn flush(&self) {
+        self.flushes.fetch_add(1, SeqCst);
+        eventually("the end of the flush", || self.free.load(SeqCst));
+    }
+}
+
+/// Long texts of several lanes come together on a thread of the pool, short ones at once.
+fn texts_that_take_long_to_join<T: Layout>() {
+    /// As many threads as the pool has.
+    const THREADS: u32 = 4;
+    let output = Arc::new(Held::default());
+    let mut plan = Plan::new(8);
+    plan.output = Some(output.clone());
+    let rig = plan.start::<T>();
+    let say = |length: usize| {
+        rig.team(|_, client| {
+            let told = client.say(Opcode::WRITE_TO_STDOUT, &vec![b'x'; length]);
+            assert_eq!(told, length as u64);
+        });
+    };
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| assert_eq!(rig.client().fflush(STDOUT), 0));
+        }
+        eventually("the flushes", || output.flushes.load(SeqCst) == THREADS);
+        say(100);
+        assert_eq!(output.text.load(SeqCst), 400);
+        scope.spawn(|| say(10_000));
+        // Time enough for a poller that does it at once.
+        thread::sleep(SECOND / 5);
+        rig.is_whole();
+        output.free.store(true, SeqCst);
+    });
+    assert!(!output.early.load(SeqCst));
+    assert_eq!(output.text.load(SeqCst), 40_400);
+}
+
+/// What was read ahead of a file is there for who reads it next.
+fn input_is_left_to_others<T: Layout>() {
+    let path =
+        std::env::temp_dir().join(format!("gpurpc-stdin-{}-{:?}", std::process::id(), T::KIND));
+    fs::write(&path, "first\nsecond\nthird\n").unwrap();
+    let mut file = File::open(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    let mut plan = Plan::new(2);
+    plan.stdin = Some(file.try_clone().unwrap());
+    let rig = plan.start::<T>();
+    assert_eq!(rig.client().fgets(STDIN, 100).unwrap(), b"first\n");
+    assert_eq!(file.stream_position().unwrap(), 19);
+    assert!(!rig.service.drain(LIMIT).late);
+    assert_eq!(file.stream_position().unwrap(), 6);
 }
 
 fn input<T: Layout>() {
