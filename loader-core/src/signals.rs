@@ -8,15 +8,29 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
-use signal_hook::iterator::Signals;
+use signal_hook::iterator::{Handle, Signals};
 
 /// What follows an interrupt so soon is still that one: `timeout` sends its signal to the process and then
 /// to its group, which is the process again.
 pub const ONE_INTERRUPT: Duration = Duration::from_millis(30);
 
 /// The first of SIGINT and SIGTERM that has come.
-#[derive(Clone, Debug)]
-pub(crate) struct Interrupt(Arc<AtomicUsize>);
+#[derive(Debug)]
+pub(crate) struct Interrupt {
+    first: Arc<AtomicUsize>,
+    /// The next one ends the process at once.
+    armed: Arc<AtomicBool>,
+    /// Ends the thread that waits for it.
+    waiting: Handle,
+}
+
+impl Drop for Interrupt {
+    /// There is no run any more that could end in order.
+    fn drop(&mut self) {
+        self.armed.store(true, Ordering::SeqCst);
+        self.waiting.close();
+    }
+}
 
 impl Interrupt {
     /// Watches from now on.
@@ -29,20 +43,26 @@ impl Interrupt {
             flag::register_usize(number, Arc::clone(&first), number as usize)?;
         }
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        let waiting = signals.handle();
+        let arm = Arc::clone(&armed);
         thread::Builder::new()
             .name("interrupts".to_owned())
             .spawn(move || {
                 if signals.forever().next().is_some() {
                     thread::sleep(ONE_INTERRUPT);
-                    armed.store(true, Ordering::SeqCst);
+                    arm.store(true, Ordering::SeqCst);
                 }
             })?;
-        Ok(Self(first))
+        Ok(Self {
+            first,
+            armed,
+            waiting,
+        })
     }
 
     /// The number of the signal, if one has come.
     pub(crate) fn number(&self) -> Option<i32> {
-        match self.0.load(Ordering::Relaxed) {
+        match self.first.load(Ordering::Relaxed) {
             0 => None,
             number => Some(number as i32),
         }
