@@ -6,9 +6,9 @@
 mod images;
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use images::{image, left_out};
@@ -166,16 +166,32 @@ fn what_cannot_run_is_refused() {
     }
 }
 
-#[test]
-fn an_interrupt_ends_the_run_with_its_table() {
+/// The demo, which has begun, and the rest of what it prints.
+fn running_demo(stderr: Stdio) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut running = top()
         .arg("--demo")
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
+        .stderr(stderr)
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().starts_with("the demo runs")));
+    (running, lines)
+}
+
+/// The loader that it has started, where the system tells; else its end is awaited.
+fn loader_of(running: &mut Child) -> Option<Pid> {
+    let loader = children(running.id()).first().copied();
+    if loader.is_none() {
+        left_out("this system does not list a process's children");
+        running.wait().unwrap();
+    }
+    loader
+}
+
+#[test]
+fn an_interrupt_ends_the_run_with_its_table() {
+    let (running, _lines) = running_demo(Stdio::piped());
     kill_process(Pid::from_child(&running), Signal::INT).unwrap();
     let output = running.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -199,18 +215,9 @@ fn eventually(what: &str, mut f: impl FnMut() -> bool) {
 
 #[test]
 fn the_loader_stops_and_goes_on_with_its_parent() {
-    let mut running = top()
-        .arg("--demo")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().starts_with("the demo runs")));
+    let (mut running, lines) = running_demo(Stdio::null());
     let parent = Pid::from_child(&running);
-    let Some(&loader) = children(running.id()).first() else {
-        left_out("this system does not list a process's children");
-        running.wait().unwrap();
+    let Some(loader) = loader_of(&mut running) else {
         return;
     };
     kill_process(parent, Signal::TSTP).unwrap();
@@ -256,14 +263,7 @@ fn children(parent: u32) -> Vec<Pid> {
 
 #[test]
 fn the_loader_does_not_outlive_its_parent() {
-    let mut running = top()
-        .arg("--demo")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().starts_with("the demo runs")));
+    let (mut running, _lines) = running_demo(Stdio::null());
     let loaders = children(running.id());
     if loaders.is_empty() {
         left_out("this system does not list a process's children");
@@ -286,17 +286,8 @@ fn is_dead(pid: Pid) -> bool {
 
 #[test]
 fn a_killed_loader_gives_its_signal() {
-    let mut running = top()
-        .arg("--demo")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().starts_with("the demo runs")));
-    let Some(&loader) = children(running.id()).first() else {
-        left_out("this system does not list a process's children");
-        running.wait().unwrap();
+    let (mut running, _lines) = running_demo(Stdio::piped());
+    let Some(loader) = loader_of(&mut running) else {
         return;
     };
     kill_process(loader, Signal::KILL).unwrap();
@@ -308,17 +299,8 @@ fn a_killed_loader_gives_its_signal() {
 /// Whoever holds the loader's end of the report, as a command that its program has started could.
 #[test]
 fn what_a_killed_loader_has_left_behind_keeps_nobody() {
-    let mut running = top()
-        .arg("--demo")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().starts_with("the demo runs")));
-    let Some(&loader) = children(running.id()).first() else {
-        left_out("this system does not list a process's children");
-        running.wait().unwrap();
+    let (mut running, _lines) = running_demo(Stdio::null());
+    let Some(loader) = loader_of(&mut running) else {
         return;
     };
     let of_loader = format!("/proc/{}", loader.as_raw_nonzero());

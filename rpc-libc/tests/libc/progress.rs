@@ -10,7 +10,9 @@ use rpc_port::procedure::Increment;
 use rpc_server::{Captured, Output, Stream};
 use rpc_types::Opcode;
 
-use crate::rig::{Calls, EOF, LIMIT, Layout, Plan, Rig, SECOND, Steps, eventually, on_all_layouts};
+use crate::rig::{
+    Calls, EOF, LIMIT, Layout, Lone, Plan, Rig, SECOND, Steps, eventually, on_all_layouts,
+};
 
 on_all_layouts!(
     a_long_stream,
@@ -106,6 +108,28 @@ fn pipes_that_wait<T: Layout>() {
     rig.is_whole();
 }
 
+/// More calls than any number of threads that wait.
+const CALLS: usize = 80;
+
+/// So many opens of `pipe`, each of which waits for the other end.
+fn all_wait<'c, T: Layout>(
+    rig: &Rig<T>,
+    client: &'c Lone<T>,
+    pipe: &str,
+) -> Vec<impl Steps + use<'c, T>> {
+    let waiting = (0..CALLS).map(|_| client.opening(pipe, "r")).collect();
+    eventually("the wait of all", || {
+        rig.service.open_exchanges().len() == CALLS
+    });
+    waiting
+}
+
+fn all_opened(waiting: Vec<impl Steps>) {
+    for mut port in waiting {
+        assert_ne!(port.get(), 0);
+    }
+}
+
 /// Text that is left to a thread that may wait.
 struct Left(Arc<Captured>);
 
@@ -125,7 +149,6 @@ impl Output for Left {
 
 /// More calls wait for pipes than any number of threads, and text goes out all the same.
 fn text_beside_pipes_that_wait<T: Layout>() {
-    const CALLS: usize = 80;
     let output = Arc::new(Captured::default());
     let mut plan = Plan::new(CALLS as u32 + 4);
     plan.output = Some(Arc::new(Left(output.clone())));
@@ -133,10 +156,7 @@ fn text_beside_pipes_that_wait<T: Layout>() {
     let pipe = fifo(&rig);
     thread::scope(|scope| {
         let client = rig.client();
-        let waiting: Vec<_> = (0..CALLS).map(|_| client.opening(&pipe, "r")).collect();
-        eventually("the wait of all", || {
-            rig.service.open_exchanges().len() == CALLS
-        });
+        let waiting = all_wait(&rig, &client, &pipe);
         let client = rig.client();
         let texts = scope.spawn(move || {
             assert_eq!(client.say(Opcode::WRITE_TO_STDOUT, b"out"), 3);
@@ -146,9 +166,7 @@ fn text_beside_pipes_that_wait<T: Layout>() {
         // For all of them, the later ones too.
         let writer = both_ends(&pipe);
         texts.join().unwrap();
-        for mut port in waiting {
-            assert_ne!(port.get(), 0);
-        }
+        all_opened(waiting);
         eventually("the end of all", || rig.service.open_exchanges().is_empty());
         drop(writer);
         assert!(went, "the text has waited with the pipes");
@@ -181,15 +199,11 @@ fn ends<R>(thread: &thread::ScopedJoinHandle<'_, R>) -> bool {
 
 /// Behind some devices there is nobody: they take no thread of those that wait.
 fn devices_beside_pipes_that_wait<T: Layout>() {
-    const CALLS: usize = 80;
     let rig = Plan::new(CALLS as u32 + 4).start::<T>();
     let pipe = fifo(&rig);
     thread::scope(|scope| {
         let client = rig.client();
-        let waiting: Vec<_> = (0..CALLS).map(|_| client.opening(&pipe, "r")).collect();
-        eventually("the wait of all", || {
-            rig.service.open_exchanges().len() == CALLS
-        });
+        let waiting = all_wait(&rig, &client, &pipe);
         let devices = scope.spawn(|| {
             let client = rig.client();
             let (null, zero) = (
@@ -204,9 +218,7 @@ fn devices_beside_pipes_that_wait<T: Layout>() {
         // For all of them, the later ones too.
         let writer = both_ends(&pipe);
         let done = devices.join().unwrap();
-        for mut port in waiting {
-            assert_ne!(port.get(), 0);
-        }
+        all_opened(waiting);
         eventually("the end of all", || rig.service.open_exchanges().is_empty());
         drop(writer);
         assert!(went, "the devices have waited with the pipes");

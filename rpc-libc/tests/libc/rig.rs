@@ -360,7 +360,7 @@ impl<T: Layout> Calls for Lone<T> {
 impl<T: Layout> Lone<T> {
     /// An `fopen` that has been asked for: what is left is to `get` its answer. One thread waits so
     /// for any number of them, and takes no processor from what is to go on beside them.
-    pub fn opening(&self, path: &str, mode: &str) -> impl Steps {
+    pub fn opening<'c>(&'c self, path: &str, mode: &str) -> impl Steps + use<'c, T> {
         let mut port = self.0.open(Opcode::OPEN_FILE).unwrap().dynamic();
         port.put_n(&c(path));
         port.put_bytes(&mode_packet(mode));
