@@ -14,7 +14,8 @@ use loader_core::cli::{Stats, Usage, parse_as};
 use loader_core::exit;
 use loader_core::outputs::{self, OutputError};
 use loader_core::program::{bear_file_size_limit, fail, refuse, say};
-use rustix::process::Signal;
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, waitid};
 use thiserror::Error;
 
 use crate::cli::{Action, OUTPUT, Top, USAGE};
@@ -123,6 +124,17 @@ fn code(status: ExitStatus) -> u8 {
             exit::signal(number)
         }
         (None, None) => exit::LOADER,
+    }
+}
+
+/// How the child has ended, if it has, or once it has; it is left to be reaped.
+fn ended(pid: Pid, how: WaitIdOptions) -> io::Result<Option<WaitIdStatus>> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | how;
+    loop {
+        match waitid(WaitId::Pid(pid), options) {
+            Err(Errno::INTR) => {}
+            result => return Ok(result?),
+        }
     }
 }
 

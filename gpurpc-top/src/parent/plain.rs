@@ -1,8 +1,7 @@
 //! A run without a dashboard: what the program prints as it comes, then what it asked for.
 
 use std::ffi::OsString;
-use std::io;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,11 +9,11 @@ use std::time::{Duration, Instant};
 use gpurpc_top::source::Source;
 use loader_core::program::complain;
 use rpc_stats::{OpcodeStats, RunEnd, Snapshot};
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use rustix::process::{Pid, WaitIdOptions};
 
 use super::forward::Forward;
 use super::start::{Outputs, Report, read, start};
-use super::{LAST_WORDS, ParentError, code, source};
+use super::{LAST_WORDS, ParentError, code, ended, source};
 use crate::NAME;
 use crate::cli::Top;
 use crate::records::Records;
@@ -48,7 +47,7 @@ pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u
     };
     let mut written = Ok(());
     // What it has left behind may have its outputs open for long.
-    let mut gone = None;
+    let (pid, mut gone) = (Pid::from_child(&child), None);
     let report = loop {
         match receiver.recv_timeout(records.pause(LOOK)) {
             Ok(report) => break report,
@@ -56,18 +55,15 @@ pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u
             Err(RecvTimeoutError::Timeout) => {
                 look(&mut records);
                 written = written.and(records.tick());
-                if gone.is_none()
-                    && ended(&child, WaitIdOptions::NOHANG).map_err(ParentError::Wait)?
-                {
-                    gone = Some(Instant::now());
-                }
+                let status = ended(pid, WaitIdOptions::NOHANG).map_err(ParentError::Wait)?;
+                gone = gone.or(status.map(|_| Instant::now()));
                 if gone.is_some_and(|since| since.elapsed() > LAST_WORDS) {
                     break None;
                 }
             }
         }
     };
-    ended(&child, WaitIdOptions::empty()).map_err(ParentError::Wait)?;
+    ended(pid, WaitIdOptions::empty()).map_err(ParentError::Wait)?;
     // In this order: its number is its own until it is reaped.
     signals.end();
     let status = child.wait().map_err(ParentError::Wait)?;
@@ -88,18 +84,6 @@ pub(super) fn run(top: &Top, arguments: Vec<OsString>, input: Stdio) -> Result<u
             Ok(code)
         }
         (code, Ok(())) => Ok(code),
-    }
-}
-
-/// Whether the child has ended, or waits until it has; it is left to be reaped.
-fn ended(child: &Child, how: WaitIdOptions) -> io::Result<bool> {
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | how;
-    loop {
-        match waitid(WaitId::Pid(Pid::from_child(child)), options) {
-            Ok(status) => return Ok(status.is_some()),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
     }
 }
 

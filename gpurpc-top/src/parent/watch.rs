@@ -18,9 +18,7 @@ use gpurpc_top::table::table;
 use gpurpc_top::units::clock;
 use loader_core::exit;
 use rpc_stats::Snapshot;
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid,
-};
+use rustix::process::{Pid, Signal, WaitIdOptions, WaitIdStatus, kill_process_group};
 
 use super::plain::complete;
 use super::start::{Outputs, Report, read, start};
@@ -193,14 +191,8 @@ fn await_end(group: &Group, bell: Bell, report: Arc<Mutex<Option<Report>>>) -> i
     thread::Builder::new()
         .name("child".to_owned())
         .spawn(move || {
-            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-            let status = loop {
-                match waitid(WaitId::Pid(pid), options) {
-                    Ok(status) => break status,
-                    Err(rustix::io::Errno::INTR) => {}
-                    Err(_) => break None,
-                }
-            };
+            // That it cannot be awaited is an end without a status.
+            let status = super::ended(pid, WaitIdOptions::empty()).unwrap_or_default();
             ended.store(true, Ordering::SeqCst);
             let code = status.as_ref().and_then(WaitIdStatus::exit_status);
             let signal = status.as_ref().and_then(WaitIdStatus::terminating_signal);
