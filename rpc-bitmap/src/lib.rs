@@ -31,5 +31,5 @@ pub use bitmap::Bitmap;
 #[cfg(feature = "std")]
 pub use heap::Heap;
 pub use memory::Memory;
-pub use raw::{Raw, words_here};
+pub use raw::{Raw, prefetch, words_here};
 pub use scope::{Device, Scope, System};

@@ -18,6 +18,13 @@ pub fn words_here() -> bool {
     target::words_here()
 }
 
+/// `place` will be written soon, or read: its line comes meanwhile. A hint, of which a GPU makes
+/// nothing.
+#[inline(always)]
+pub fn prefetch<T>(place: &T, write: bool) {
+    target::prefetch(core::ptr::from_ref(place).cast(), write);
+}
+
 /// Memory at an address, as any agent that can reach it sees it.
 ///
 /// No reference into the region is ever made: each access is an atomic instruction, or a volatile one

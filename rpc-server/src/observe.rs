@@ -9,6 +9,9 @@ pub struct CallInfo {
     pub poller: usize,
     /// The port it came by.
     pub port: u32,
+    /// The port's place among those of its poller, from 0: what is kept by place, for each poller
+    /// apart, lies beside nothing that another thread writes.
+    pub place: u32,
     /// What it asks for: anything, for an unknown opcode.
     pub opcode: Opcode,
     /// Where its numbers are in [`Counters::opcodes`](crate::Counters::opcodes): all unknown
@@ -32,10 +35,10 @@ pub struct Outcome {
 /// Is told of everything that happens, by the poller thread to which it happens: so an
 /// implementation is quick and never waits. `()` costs nothing.
 pub trait Observe: Send + Sync + 'static {
-    /// A request has come to `port` and will be taken soon.
+    /// A request has come to the port at `place` of `poller` and will be taken soon.
     #[inline(always)]
-    fn call_coming(&self, port: u32) {
-        let _ = port;
+    fn call_coming(&self, poller: usize, place: u32) {
+        let _ = (poller, place);
     }
 
     /// A request was taken.
@@ -74,8 +77,8 @@ impl Observe for () {}
 
 impl<O: Observe + ?Sized> Observe for std::sync::Arc<O> {
     #[inline(always)]
-    fn call_coming(&self, port: u32) {
-        O::call_coming(self, port);
+    fn call_coming(&self, poller: usize, place: u32) {
+        O::call_coming(self, poller, place);
     }
 
     #[inline(always)]

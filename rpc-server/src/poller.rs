@@ -207,7 +207,10 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
         self.server.prefetch(self.global(group + 1));
         for i in ports() {
             self.server.prefetch_request(first + i);
-            self.observe.call_coming(first + i);
+        }
+        for i in ports() {
+            self.observe
+                .call_coming(self.index as usize, group * GROUP + i);
         }
         let mut busy = false;
         for i in ports() {

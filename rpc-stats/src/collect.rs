@@ -42,7 +42,7 @@ impl Collector {
         probe: Probe,
         snapshot: &mut Snapshot,
     ) -> Self {
-        let ports = observer.ports.len();
+        let ports = observer.ports as usize;
         snapshot.ports = vec![PortStats::default(); ports];
         snapshot.pollers = vec![PollerStats::default(); observer.pollers.len()];
         let opcodes = probe.counters().opcodes.into_iter();
@@ -160,12 +160,11 @@ impl Collector {
     /// The numbers of a poller's ports.
     fn ports_of(&self, poller: usize, stats: &mut [PortStats]) {
         let step = self.observer.pollers.len() * GROUP;
-        for first in (poller * GROUP..stats.len()).step_by(step) {
+        let groups = (poller * GROUP..stats.len()).step_by(step);
+        let mut own = self.observer.pollers[poller].ports();
+        for first in groups {
             let last = (first + GROUP).min(stats.len());
-            for (stats, port) in stats[first..last]
-                .iter_mut()
-                .zip(&self.observer.ports[first..])
-            {
+            for (stats, port) in stats[first..last].iter_mut().zip(own.by_ref()) {
                 let opcode = port.opcode.load(Relaxed);
                 if opcode == 0 {
                     continue;

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use ringbuf::traits::{Observer as _, Producer, Split};
 use ringbuf::{HeapCons, HeapProd, HeapRb};
-use rpc_server::{CallInfo, Observe, Outcome};
+use rpc_server::{CallInfo, GROUP, Observe, Outcome};
 
 use crate::snapshot::Event;
 
@@ -26,8 +26,12 @@ const EVERY: [u32; 5] = [1, 16, 64, 1024, 1024];
 const CLOCKED: u32 = 8;
 /// No calls: the clock was not read in this pass.
 const UNTIMED: u64 = u64::MAX;
-/// Opcodes are told apart by so many: those whose slots are as far apart share a place.
-const PLACES: usize = 16;
+/// Opcodes are told apart by so many: those whose slots are as far apart are sampled as one.
+const SAMPLINGS: usize = 16;
+/// Lines between the ports of one poller and those of the next, a page of them. A processor that goes from
+/// line to line fetches the next ones ahead, though not beyond a page: it would take them from the poller
+/// that writes them.
+const GUARD: usize = 4096 / size_of::<Port>();
 /// Ports below this one are looked at so soon after the start of a pass that its time is theirs, if
 /// nothing was served before.
 const NEAR: u32 = 64;
@@ -53,18 +57,21 @@ impl std::fmt::Debug for Events {
 pub struct Observer {
     start: Instant,
     pub(crate) pollers: Box<[Poller]>,
-    pub(crate) ports: Box<[Port]>,
+    /// Of all pollers.
+    pub(crate) ports: u32,
 }
 
 /// On lines of its own: its poller writes it at each call.
 #[repr(align(128))]
 pub(crate) struct Poller {
     pub(crate) calls: AtomicU64,
+    /// By place, and [`GUARD`] that nobody uses.
+    ports: Box<[Port]>,
     /// When its clock was last read.
     now: AtomicU64,
     /// How many calls had begun by then, if that was in this pass.
     timed: AtomicU64,
-    places: [Place; PLACES],
+    samplings: [Sampling; SAMPLINGS],
     passes: AtomicU32,
     /// When the last pass with a time began, and the last one with a time before the current pass.
     pass: AtomicU64,
@@ -78,7 +85,7 @@ pub(crate) struct Poller {
 }
 
 /// How the calls of an opcode are sampled.
-struct Place {
+struct Sampling {
     /// Calls since the last one with an event, which its next one stands for.
     skipped: AtomicU32,
     /// One call in so many makes an event: the recorder, who makes room, says 1.
@@ -87,21 +94,31 @@ struct Place {
 
 impl Poller {
     #[inline(always)]
-    fn place(&self, call: &CallInfo) -> &Place {
-        &self.places[call.slot % PLACES]
+    fn port(&self, place: u32) -> &Port {
+        &self.ports[place as usize]
+    }
+
+    /// By place.
+    pub(crate) fn ports(&self) -> impl Iterator<Item = &Port> {
+        self.ports.iter()
+    }
+
+    #[inline(always)]
+    fn sampling(&self, call: &CallInfo) -> &Sampling {
+        &self.samplings[call.slot % SAMPLINGS]
     }
 
     /// The rings have room: each opcode's next call makes an event.
     pub(crate) fn make_room(&self) {
-        for place in &self.places {
-            place.every.store(1, Relaxed);
+        for sampling in &self.samplings {
+            sampling.every.store(1, Relaxed);
         }
     }
 
     /// Calls that no event stands for so far.
     pub(crate) fn skipped(&self) -> u64 {
-        let skipped = |place: &Place| u64::from(place.skipped.load(Relaxed));
-        self.places.iter().map(skipped).sum()
+        let skipped = |sampling: &Sampling| u64::from(sampling.skipped.load(Relaxed));
+        self.samplings.iter().map(skipped).sum()
     }
 }
 
@@ -133,14 +150,20 @@ impl Observer {
     /// ([`Options::pollers_for`](rpc_server::Options::pollers_for)).
     pub fn new(ports: u32, pollers: usize) -> (Self, Events) {
         let mut events = Vec::new();
-        let pollers = (0..pollers).map(|_| {
+        let groups = ports.div_ceil(GROUP);
+        let pollers = (0..pollers).map(|index| {
+            // As they are dealt.
+            let groups = (groups as usize).saturating_sub(index).div_ceil(pollers);
             let (ring, other) = HeapRb::new(RING).split();
             events.push(other);
             Poller {
                 calls: AtomicU64::new(0),
+                ports: (0..groups * GROUP as usize + GUARD)
+                    .map(|_| Port::default())
+                    .collect(),
                 now: AtomicU64::new(0),
                 timed: AtomicU64::new(UNTIMED),
-                places: std::array::from_fn(|_| Place {
+                samplings: std::array::from_fn(|_| Sampling {
                     skipped: AtomicU32::new(0),
                     every: AtomicU32::new(1),
                 }),
@@ -156,7 +179,7 @@ impl Observer {
         let observer = Self {
             start: Instant::now(),
             pollers: pollers.collect(),
-            ports: (0..ports).map(|_| Port::default()).collect(),
+            ports,
         };
         (observer, Events(events))
     }
@@ -176,12 +199,11 @@ impl Observer {
 
     /// Ends the measurement of a call and tells the recorder.
     #[inline(never)]
-    fn measured(&self, port: &Port, call: &CallInfo, outcome: &Outcome) {
-        let poller = &self.pollers[call.poller];
+    fn measured(&self, poller: &Poller, port: &Port, call: &CallInfo, outcome: &Outcome) {
         let now = self.read_clock(poller);
-        let place = poller.place(call);
-        let sampled = place.skipped.load(Relaxed) + 1;
-        place.skipped.store(0, Relaxed);
+        let sampling = poller.sampling(call);
+        let sampled = sampling.skipped.load(Relaxed) + 1;
+        sampling.skipped.store(0, Relaxed);
         let latency_ns = (now + 1).saturating_sub(port.begun.load(Relaxed));
         port.begun.store(0, Relaxed);
         port.latency.store(latency_ns, Relaxed);
@@ -205,7 +227,7 @@ impl Observer {
         if let Ok(mut ring) = poller.ring.try_lock() {
             full = ring.try_push(record).is_err();
             let quarters = ring.occupied_len() / (RING / 4);
-            place.every.store(EVERY[quarters], Relaxed);
+            sampling.every.store(EVERY[quarters], Relaxed);
         }
         if full {
             add(&poller.dropped, sampled.into());
@@ -215,26 +237,26 @@ impl Observer {
 
 impl Observe for Observer {
     #[inline(always)]
-    fn call_coming(&self, port: u32) {
+    fn call_coming(&self, poller: usize, place: u32) {
         // Its line comes while others are served.
-        std::hint::black_box(self.ports[port as usize].calls.load(Relaxed));
+        rpc_bitmap::prefetch(self.pollers[poller].port(place), true);
     }
 
     #[inline(always)]
     fn call_begun(&self, call: &CallInfo) {
-        let port = &self.ports[call.port as usize];
         let poller = &self.pollers[call.poller];
+        let port = poller.port(call.place);
         add(&port.calls, 1);
-        let before = poller.calls.load(Relaxed);
-        poller.calls.store(before + 1, Relaxed);
+        add(&poller.calls, 1);
         port.opcode.store(u64::from(call.opcode.0) + 1, Relaxed);
         port.mask.store(call.mask, Relaxed);
-        let place = poller.place(call);
-        let skipped = place.skipped.load(Relaxed) + 1;
-        if skipped < place.every.load(Relaxed) {
-            place.skipped.store(skipped, Relaxed);
+        let sampling = poller.sampling(call);
+        let skipped = sampling.skipped.load(Relaxed) + 1;
+        if skipped < sampling.every.load(Relaxed) {
+            sampling.skipped.store(skipped, Relaxed);
             return;
         }
+        let before = poller.calls.load(Relaxed) - 1;
         let timed = call.port < NEAR && poller.timed.load(Relaxed) == before;
         let now = if timed {
             poller.now.load(Relaxed)
@@ -250,11 +272,12 @@ impl Observe for Observer {
 
     #[inline(always)]
     fn call_ended(&self, call: &CallInfo, outcome: &Outcome) {
-        let port = &self.ports[call.port as usize];
+        let poller = &self.pollers[call.poller];
+        let port = poller.port(call.place);
         add(&port.bytes_in, outcome.bytes_in);
         add(&port.bytes_out, outcome.bytes_out);
         if port.begun.load(Relaxed) != 0 {
-            self.measured(port, call, outcome);
+            self.measured(poller, port, call, outcome);
         }
     }
 
@@ -297,7 +320,7 @@ impl Observe for Observer {
 impl std::fmt::Debug for Observer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Observer")
-            .field("ports", &self.ports.len())
+            .field("ports", &self.ports)
             .field("pollers", &self.pollers.len())
             .finish_non_exhaustive()
     }
@@ -313,6 +336,7 @@ mod tests {
         CallInfo {
             poller: 0,
             port,
+            place: port,
             opcode: Opcode::NOOP,
             slot: 0,
             mask: 1,
@@ -363,10 +387,7 @@ mod tests {
             assert_eq!(most > 1, sampled);
             assert_eq!(dropped > 0, calls > 3_000_000);
             assert_eq!(poller.calls.load(Relaxed), calls as u64);
-            let bytes = observer
-                .ports
-                .iter()
-                .map(|port| port.bytes_out.load(Relaxed));
+            let bytes = poller.ports().map(|port| port.bytes_out.load(Relaxed));
             assert_eq!(bytes.sum::<u64>(), calls as u64 * 5);
         }
     }

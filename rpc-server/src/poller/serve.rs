@@ -66,6 +66,7 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
         let call = CallInfo {
             poller,
             port,
+            place,
             opcode,
             slot,
             mask,
