@@ -303,9 +303,10 @@ impl Loader {
         (test, end, leaves): (&'static str, End, Leaves),
     ) -> Option<String> {
         let folder = std::env::temp_dir().join(format!(
-            "gpurpc-c-{}-{}-{layout}-{test}",
+            "gpurpc-c-{}-{}-{}-{layout}-{test}",
             std::process::id(),
-            self.images.0
+            self.images.0,
+            self.images.1
         ));
         fs::create_dir_all(&folder).unwrap();
         let mut arguments = vec![test, folder.to_str().unwrap()];
