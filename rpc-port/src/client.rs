@@ -132,7 +132,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
 
     #[inline(always)]
     fn open_slot(&self, opcode: Opcode) -> Result<ClientSlot, Error> {
-        self.slot_by(self.gather(opcode), opcode, false)
+        self.slot_by(self.gather(opcode.0), opcode, false)
     }
 
     /// Opens a port for an opcode that is a constant wherever this is inlined: lanes that are here
@@ -148,7 +148,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     /// Opens a port for `opcode` if one is free now.
     #[inline(always)]
     pub fn try_open(&self, opcode: Opcode) -> Option<Opened<&Self>> {
-        let mask = self.gather(opcode);
+        let mask = self.gather(opcode.0);
         let lead = is_leader(mask, self.warp.lane());
         let mut found = NOT_FOUND;
         if lead {
@@ -168,7 +168,7 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
     /// [`Error::Stopped`] when the host ends the run meanwhile.
     #[inline(always)]
     pub fn open_reserved(&self, opcode: Opcode) -> Result<Opened<&Self>, Error> {
-        let slot = self.slot_by(self.gather(opcode), opcode, true)?;
+        let slot = self.slot_by(self.gather(opcode.0), opcode, true)?;
         Ok(self.opened(slot))
     }
 
@@ -184,23 +184,23 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
         reserved: bool,
         f: impl FnOnce(&mut DynamicPort<&Self>) -> Result<R, Error>,
     ) -> Result<R, Error> {
-        let slot = self.slot_by(self.gather(opcode), opcode, reserved)?;
+        let slot = self.slot_by(self.gather(opcode.0), opcode, reserved)?;
         let mut port = InPlace::new(self, slot);
         let result = f(&mut port);
         port.close();
         result
     }
 
-    /// The lanes that are here together and want the same.
+    /// The lanes that are here together and have the same `value`.
     ///
-    /// The opcode may differ between lanes that run together (a function that takes it as an
-    /// argument, called from two places), and a port carries one.
+    /// It may differ between lanes that run together, in a function that is called from two places: the
+    /// opcode, of which a port carries one, or the port that is given back.
     #[inline(always)]
-    fn gather(&self, opcode: Opcode) -> u64 {
+    fn gather(&self, value: u32) -> u64 {
         let mut mask = self.warp.active_mask();
         loop {
-            let leaders = self.warp.broadcast(mask, opcode.0.into());
-            let agrees = u64::from(opcode.0) == leaders;
+            let leaders = self.warp.broadcast(mask, value.into());
+            let agrees = u64::from(value) == leaders;
             let agreed = self.warp.ballot(mask, agrees);
             if agrees {
                 return agreed;
@@ -272,6 +272,44 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Client<T, P, W> {
             self.private.acquire_dependent();
         }
         self.warp.sync(slot.mask);
+    }
+
+    /// Every lane of the port together gives it back: cheaper than [`close`](Process::close), of which
+    /// each lane may have its own.
+    #[inline(always)]
+    pub(crate) fn close_together(&self, slot: &mut ClientSlot, owned: bool) {
+        self.warp.sync(slot.mask);
+        self.let_go(slot, owned, slot.mask);
+    }
+
+    /// The lanes of `active`, which have met: they are done with the port.
+    #[inline(always)]
+    fn let_go(&self, slot: &mut ClientSlot, owned: bool, active: u64) {
+        if !is_leader(active, self.warp.lane()) {
+            return;
+        }
+        let mut sequence = slot.sequence;
+        if owned && matches!(slot.filled, Filled::Words(_)) {
+            // Written, but not handed over, so no answer says that these words have come (A9). The next
+            // holder's have other numbers, and its stores come after them: release, see `close`.
+            slot.order();
+            sequence = slot.next();
+        }
+        let after = state(sequence, slot.stamp);
+        if active == slot.mask && owned && !slot.any_ordered {
+            self.unlock(slot.port, slot.found, after);
+        } else {
+            let holding = Holding {
+                port: slot.port,
+                mask: slot.mask,
+                active,
+                found: slot.found,
+                after,
+                owned,
+                releases: slot.any_ordered || active != slot.mask,
+            };
+            close(self.clone(), holding);
+        }
     }
 
     /// Every lane of the port, when this side has got it: before the sequence numbers start again, no
@@ -444,29 +482,10 @@ impl<T: Transport, P: Memory<Scope = Device>, W: Warp> Process for Client<T, P, 
     /// May be called by the lanes of a port in any number of subsets: the last one closes.
     #[inline(always)]
     fn close(&self, slot: &mut ClientSlot, owned: bool) {
-        let active = self.warp.active_mask() & slot.mask;
-        if slot.any_ordered {
-            // These lanes are done with the packets.
-            self.warp.sync(active);
-        }
-        if !is_leader(active, self.warp.lane()) {
-            return;
-        }
-        if active == slot.mask && owned && !slot.any_ordered {
-            let after = state(slot.sequence, slot.stamp);
-            self.unlock(slot.port, slot.found, after);
-        } else {
-            let holding = Holding {
-                port: slot.port,
-                mask: slot.mask,
-                active,
-                found: slot.found,
-                after: state(slot.sequence, slot.stamp),
-                owned,
-                releases: slot.any_ordered || active != slot.mask,
-            };
-            close(self.clone(), holding);
-        }
+        // Others of the mask may be here too that have given this port back before, and hold another.
+        let active = self.gather(slot.port);
+        self.warp.sync(active);
+        self.let_go(slot, owned, active);
     }
 
     #[inline(always)]

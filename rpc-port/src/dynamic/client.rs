@@ -58,7 +58,7 @@ impl<'c, T: Transport, P: Memory<Scope = Device>, W: Warp> InPlace<&'c Client<T,
         Self(ManuallyDrop::new(DynamicPort::open(client, slot)))
     }
 
-    /// Gives the port back.
+    /// Gives the port back, once all its lanes are here.
     #[inline(always)]
     pub(crate) fn close(mut self) {
         let Held {
@@ -66,7 +66,7 @@ impl<'c, T: Transport, P: Memory<Scope = Device>, W: Warp> InPlace<&'c Client<T,
             slot,
             owned,
         } = &mut self.0.held;
-        process.close(slot, *owned);
+        process.close_together(slot, *owned);
     }
 }
 
