@@ -29,26 +29,9 @@ const SWEEP_WAKES: u32 = 25;
 /// And in one at most at so many: some 10 us in 40 ms, of each parked thread.
 const MOST_SWEPT_PARKED: u32 = 24;
 
-/// Without summary words a look reads all mailboxes. So it passes over blocks that have had no news for so
-/// many looks, some tenth of a second,
-const QUIET: u8 = 250;
-/// but for the first ones, of which the first warp of each multiprocessor takes its port,
-const FIRST: usize = 4;
-/// and each in one of so many looks.
-const TURNS: usize = 4;
-
-/// A summary word as a poller last saw it.
-#[derive(Clone)]
-struct Seen {
-    word: u64,
-    /// Looks without news since.
-    quiet: u8,
-}
-
-/// What a poller last saw.
+/// The summary words as a poller last saw them.
 pub(super) struct News {
-    seen: Box<[Seen]>,
-    looks: usize,
+    last: Box<[u64]>,
     /// Blocks with news, and how often each is still to be looked at.
     blocks: Vec<(u32, u8)>,
     sweep: u32,
@@ -57,24 +40,10 @@ pub(super) struct News {
 impl News {
     pub(super) fn new(words: u32) -> Self {
         Self {
-            seen: vec![
-                Seen {
-                    word: 0,
-                    quiet: QUIET
-                };
-                words as usize
-            ]
-            .into(),
-            looks: 0,
+            last: (0..words).map(|_| 0).collect(),
             blocks: Vec::new(),
             sweep: 0,
         }
-    }
-
-    /// Whether a look comes by `block`, of a layout that `announces` or not.
-    fn is_due(&self, block: usize, announces: bool) -> bool {
-        let in_turn = block < FIRST || (block + self.looks).is_multiple_of(TURNS);
-        announces || in_turn || self.seen[block].quiet < QUIET
     }
 
     /// Compares the words with what they were: whether there is news.
@@ -83,22 +52,14 @@ impl News {
         L: rpc_bitmap::Memory<Scope = rpc_bitmap::Device>,
     {
         let mut any = false;
-        self.looks = self.looks.wrapping_add(1);
-        for index in 0..self.seen.len() {
-            if !self.is_due(index, T::ANNOUNCES) {
-                continue;
-            }
-            let block = index as u32;
+        for (block, last) in (0..).zip(&mut self.last) {
             let now = server.announced(block);
-            let seen = &mut self.seen[index];
-            let new = now != seen.word;
-            seen.word = now;
+            let new = now != *last;
+            *last = now;
             any |= new;
             // Where it is no word that was left but the mailboxes themselves, a request may look like
             // the one before it, which was answered between two looks.
-            let new = new || !T::ANNOUNCES && now != 0;
-            seen.quiet = if new { 0 } else { seen.quiet.saturating_add(1) };
-            if new {
+            if new || !T::ANNOUNCES && now != 0 {
                 match self.blocks.iter_mut().find(|(known, _)| *known == block) {
                     Some((_, looks)) => *looks = LOOKS,
                     None => self.blocks.push((block, LOOKS)),
@@ -176,34 +137,5 @@ impl<T: Transport + Send + Sync + 'static, O: Observe> Poller<T, O> {
             busy |= self.visit(self.news.sweep);
         }
         busy
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Of a layout without summary words each block is looked at in turn, the first ones and those with
-    /// news of late each time.
-    #[test]
-    fn no_block_is_passed_over_for_long() {
-        let mut news = News::new(11);
-        news.seen[6].quiet = QUIET - 1;
-        let mut times = [0; 11];
-        for looks in 0..4 * TURNS {
-            news.looks = looks;
-            for (block, times) in times.iter_mut().enumerate() {
-                *times += usize::from(news.is_due(block, false));
-                assert!(news.is_due(block, true));
-            }
-        }
-        for (block, times) in times.into_iter().enumerate() {
-            let each_time = block < FIRST || block == 6;
-            assert_eq!(
-                times,
-                if each_time { 4 * TURNS } else { 4 },
-                "block {block}"
-            );
-        }
     }
 }
