@@ -98,7 +98,7 @@ impl Poller {
         &self.ports[place as usize]
     }
 
-    /// By place.
+    /// By place; behind them are those that nobody uses.
     pub(crate) fn ports(&self) -> impl Iterator<Item = &Port> {
         self.ports.iter()
     }

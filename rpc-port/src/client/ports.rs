@@ -225,7 +225,8 @@ pub(super) fn close<T: Transport, P: Memory<Scope = Device>, W: Warp>(
     let change = after.wrapping_sub(LOCKED | holding.found);
     if holding.releases {
         // Release: pairs with the acquire in `meet` of the next holder, which may write the packets
-        // that these lanes have read.
+        // that these lanes have read; and, for words that they have not handed over, with the branch
+        // in the next holder's `lock`, behind which it writes its own (A11).
         client
             .private
             .fetch_add64_release(client.state(port), change);
